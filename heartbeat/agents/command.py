@@ -1,0 +1,89 @@
+"""An agent that is a program: the prompt on its standard input, its reply on standard output."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from threading import Event
+
+from heartbeat.config import Settings
+from heartbeat.environment import agent_environment
+from heartbeat.errors import AgentError
+from heartbeat.model import Execution
+from heartbeat.paths import Home
+from heartbeat.process import Command, execute
+
+REPLY_LIMIT = 65_536
+"""Bytes of a reply that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAgent:
+    """Runs one argv per wake; exit status 0 means accepted."""
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    timeout: timedelta
+    folder: Path
+    stop: Event
+
+    def call(self, wake_id: str, prompt: str) -> str:
+        """Hand over the prompt and return the reply; raises AgentError for anything but exit status 0."""
+        os.makedirs(self.folder, mode=0o700, exist_ok=True)
+        with self._placed(prompt) as (argv, stdin):
+            command = Command(
+                argv=argv,
+                env={**self.env, "HEARTBEAT_WAKE_ID": wake_id},
+                cwd=str(self.folder),
+                timeout=self.timeout,
+                mark=wake_id,
+                stdin=stdin,
+                stdout_limit=2 * REPLY_LIMIT,
+            )
+            execution = execute(command, self.stop)
+        _check(execution, argv[0], self.timeout)
+        reply = execution.stdout.joined()[:REPLY_LIMIT]
+        return reply.decode(errors="replace").strip()
+
+    @contextmanager
+    def _placed(self, prompt: str) -> Iterator[tuple[tuple[str, ...], bytes | None]]:
+        """The argv with its placeholders filled, and what goes to standard input if it has none."""
+        if any("{prompt_file}" in word for word in self.argv):
+            with tempfile.NamedTemporaryFile("w", prefix="prompt-", suffix=".txt", dir=self.folder) as file:
+                file.write(prompt)
+                file.flush()
+                yield tuple(word.replace("{prompt_file}", file.name) for word in self.argv), None
+        elif any("{prompt}" in word for word in self.argv):
+            yield tuple(word.replace("{prompt}", prompt) for word in self.argv), None
+        else:
+            yield self.argv, prompt.encode()
+
+
+def _check(execution: Execution, program: str, timeout: timedelta) -> None:
+    """Raise AgentError unless the program ended by itself with exit status 0."""
+    if execution.exit_code == 0 and not execution.timed_out and not execution.interrupted:
+        return
+    last = execution.stderr.joined().decode(errors="replace").strip().rsplit("\n", 1)[-1][:300]
+    said = f"; it said: {last}" if last else ""
+    if execution.interrupted:
+        raise AgentError("heartbeat was stopping", retryable=True)
+    if execution.start_error:
+        raise AgentError(f"cannot start the agent {program!r}: {execution.start_error}", retryable=True)
+    if execution.timed_out:
+        limit = f"{timeout.total_seconds():.0f} s"
+        raise AgentError(f"the agent {program!r} took longer than {limit} and was ended{said}", retryable=True)
+    ending = f"signal {execution.signal}" if execution.signal else f"exit status {execution.exit_code}"
+    raise AgentError(f"the agent {program!r} ended with {ending}{said}", retryable=True)
+
+
+def agent(settings: Settings, home: Home, environ: Mapping[str, str], stop: Event) -> CommandAgent:
+    """The agent that `[agent] command` describes; it starts in a folder of its own, away from the ledger."""
+    env = agent_environment(settings, home, environ)
+    folder = home.cache / "agent"
+    return CommandAgent("command", settings.agent.command, env, settings.agent.timeout, folder, stop)

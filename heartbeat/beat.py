@@ -1,0 +1,157 @@
+"""The straight line, first half: claim -> run -> judge -> decide -> record. What acts is in `outbox`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Event
+from typing import TypeVar
+
+import tenacity
+
+from heartbeat.clock import new_id
+from heartbeat.decide import Rules, decide
+from heartbeat.environment import environment
+from heartbeat.errors import HeartbeatError, LedgerError
+from heartbeat.faults import backoff_until, weigh
+from heartbeat.gate import judge
+from heartbeat.job import Config, Job
+from heartbeat.log import event, warn
+from heartbeat.model import Execution, Judgement, Plan, Run, View
+from heartbeat.paths import Home
+from heartbeat.ports import Agent, Ledger
+from heartbeat.process import Command, execute, owner
+
+step_hooks: list[Callable[[str], None]] = []
+"""Called after each step of the beat with its name; a test ends the process there."""
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """All that a beat works with."""
+
+    ledger: Ledger
+    home: Home
+    config: Config
+    agent: Agent | None
+    environ: Mapping[str, str]
+    stop: Event
+    """Set when heartbeat is stopping: children are ended, waits are cut short."""
+    clock: Callable[[], datetime]
+    patience: timedelta | None = None
+    """How long to try to write down a result when the disk is full or locked; None: until told to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """One run, as far as it came."""
+
+    run_id: str
+    execution: Execution
+    judgement: Judgement | None
+    """None when it was interrupted."""
+    plan: Plan = field(default_factory=Plan)
+    wake_id: str | None = None
+
+
+def tick(house: House, job: Job, slot: datetime | None, now: datetime, *, note: str = "", agent: str = "") -> Ticked:
+    """Run a job once, from claim to record. Raises Refused when the slot is taken or the job already runs."""
+    run = Run(new_id("run", now), job.name, "manual" if slot is None else "schedule", slot, now)
+    house.ledger.claim(run, owner(), note=note)
+    passed_step("claim")
+    try:
+        execution, judgement = run_and_judge(house, job, run, now)
+        if judgement is None:
+            persist(house, lambda: house.ledger.abandon(run.id, "heartbeat was stopping", execution.ended_at))
+            return Ticked(run.id, execution, None)
+        choose = chooser(job, judgement, execution.ended_at, wakeable=bool(agent) or house.agent is not None)
+        name = agent or (house.agent.name if house.agent else "")
+        plan, wake_id = persist(house, lambda: house.ledger.record(run, execution, judgement, choose, agent=name))
+    except HeartbeatError:
+        raise
+    except BaseException:
+        # Whatever broke, the slot must not stay claimed by a process that goes on.
+        house.ledger.abandon(run.id, "heartbeat failed while it ran; see its log", house.clock())
+        raise
+    passed_step("record")
+    _report(run, judgement, plan, wake_id)
+    return Ticked(run.id, execution, judgement, plan, wake_id)
+
+
+def passed_step(name: str) -> None:
+    for hook in step_hooks:
+        hook(name)
+
+
+def run_and_judge(house: House, job: Job, run: Run, now: datetime) -> tuple[Execution, Judgement | None]:
+    """Run the script once and judge it; no judgement when it was ended because heartbeat is stopping."""
+    token = secrets.token_urlsafe(12)
+    execution = _execute(house, job, run, now, token)
+    passed_step("run")
+    if execution.interrupted:
+        return execution, None
+    unique = run.id if job.dialect != "strict" and job.dedupe != "text" else ""
+    judgement = judge(execution, token=token, require_token=job.require_token, dialect=job.dialect, unique=unique)
+    passed_step("judge")
+    return execution, judgement
+
+
+def _execute(house: House, job: Job, run: Run, now: datetime, token: str) -> Execution:
+    try:
+        env = environment(
+            job,
+            house.config.settings,
+            house.home,
+            run_id=run.id,
+            slot=run.slot_at,
+            now=now,
+            token=token,
+            environ=house.environ,
+        )
+    except HeartbeatError as error:
+        # A secret that is gone, a full cache folder: the script was not started, which is this run's outcome.
+        return Execution(now, house.clock(), start_error=str(error))
+    command = Command(job.argv, env, str(house.home.config), job.timeout, run.id)
+    return execute(command, house.stop, house.clock)
+
+
+def chooser(job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:
+    """The pure function that makes a plan of what the ledger knows."""
+
+    def choose(view: View) -> Plan:
+        rules = Rules(agent=wakeable, baseline=job.baseline and not view.state.baseline_done)
+        faults = weigh(job.name, judgement, view, now)
+        return Plan(decide(judgement, view, rules, now), faults, backoff_until(job.name, faults, now))
+
+    return choose
+
+
+def persist(house: House, write: Callable[[], Result]) -> Result:
+    """Write something down, however long the disk is full or the ledger locked: the result must not be lost."""
+    stop: tenacity.stop.stop_base = tenacity.stop_when_event_set(house.stop)
+    if house.patience is not None:
+        stop |= tenacity.stop_after_delay(house.patience)
+    retry = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, LedgerError) and error.retryable),
+        wait=tenacity.wait_exponential(multiplier=0.5, max=15),
+        stop=stop,
+        sleep=tenacity.sleep_using_event(house.stop),
+        before_sleep=lambda state: warn("ledger_waits", error=state.outcome and state.outcome.exception()),
+        reraise=True,
+    )
+    return retry(write)
+
+
+def _report(run: Run, judgement: Judgement, plan: Plan, wake_id: str | None) -> None:
+    say = warn if judgement.verdict.is_fault else event
+    say("run_ended", job=run.job, run=run.id, verdict=judgement.verdict, reason=judgement.reason, wake=wake_id)
+    for change in plan.faults:
+        if change.opens:
+            warn("incident", subject=change.streak.subject, faults=change.streak.faults, error=change.streak.message)
+        elif change.resolves:
+            event("recovered", subject=change.streak.subject)

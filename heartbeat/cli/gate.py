@@ -1,0 +1,39 @@
+"""`heartbeat gate check`: what heartbeat would make of a script's output, for authors in any language."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from heartbeat.cli.shell import shell
+from heartbeat.gate import check
+
+app = typer.Typer(name="gate", help="Check a script's output against the wake gate.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Check a script's output against the wake gate."""
+
+
+@app.command(name="check")
+def check_verb() -> None:
+    """Read a script's output from standard input; say the verdict and what to mend. Exit 4 when malformed."""
+    judgement = check(sys.stdin.buffer.read())
+    findings = len(judgement.gate.findings) if judgement.gate else 0
+    data = {
+        "verdict": judgement.verdict,
+        "code": judgement.code,
+        "reason": judgement.reason,
+        "hint": judgement.hint,
+        "findings": findings,
+    }
+    lines = [f"{judgement.verdict}: {judgement.reason}"]
+    if judgement.hint:
+        lines.append(f"hint: {judgement.hint}")
+    if findings:
+        lines.append(f"findings: {findings}")
+    shell("gate check").show(data, lambda: "\n".join(lines))
+    if judgement.verdict.is_fault:
+        raise typer.Exit(4)

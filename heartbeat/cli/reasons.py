@@ -1,0 +1,111 @@
+"""The steps behind a run, a finding, a wake or an incident, as the ledger recorded them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from heartbeat.errors import NotFound
+from heartbeat.model import Action, Captured, Run, Step, Wake
+from heartbeat.ports import Ledger
+
+
+def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
+    """The kind of thing an id names, and its steps in order; raises NotFound."""
+    kinds: dict[str, tuple[str, Callable[[Ledger, str], list[Step]]]] = {
+        "run": ("run", _run),
+        "fnd": ("finding", _finding),
+        "wake": ("wake", _wake),
+        "inc": ("incident", _incident),
+    }
+    prefix = subject.split("_", 1)[0]
+    if prefix not in kinds:
+        known = ", ".join(f"{word}_…" for word in kinds)
+        raise NotFound(f"cannot say why of {subject!r}: ids begin with {known}; `heartbeat runs` lists runs")
+    kind, explain = kinds[prefix]
+    return kind, explain(ledger, subject)
+
+
+def _run(ledger: Ledger, run_id: str) -> list[Step]:
+    run = ledger.run(run_id)
+    due = f"the slot {_at(run.slot_at)}" if run.slot_at else "asked for by hand"
+    steps = [Step("claim", run.trigger, f"{run.job}, {due}, started {_at(run.started_at)}")]
+    steps.append(Step("run", run.state, _ending(run)))
+    if run.verdict is not None:
+        steps.append(Step("judge", run.verdict, run.reason + (f"; hint: {run.hint}" if run.hint else "")))
+    steps += [
+        Step("source", "ok" if source.ok else "failed", f"{source.name} {source.message}".strip())
+        for source in run.sources
+    ]
+    for finding_id, decision in ledger.decisions(run_id):
+        about = f"{decision.finding.title!r} [{finding_id or decision.finding.key}]: {decision.reason}"
+        steps.append(Step("decide", decision.action, f"{decision.change}, {about}"))
+    return steps + [Step("output", stream, text) for stream, text in _outputs(run)]
+
+
+def _ending(run: Run) -> str:
+    if run.ended_at is None:
+        return "it has not ended"
+    took = f"after {(run.ended_at - run.started_at).total_seconds():.2f} s"
+    if run.signal is not None:
+        return f"ended by signal {run.signal} {took}"
+    return f"exit status {run.exit_code} {took}" if run.exit_code is not None else f"{run.reason or 'ended'} {took}"
+
+
+def _outputs(run: Run) -> list[tuple[str, str]]:
+    """What a faulty run printed, for its author; a good run's output is in the ledger only."""
+    if run.verdict is None or not run.verdict.is_fault:
+        return []
+    return [(name, _text(stream)) for name, stream in (("stdout", run.stdout), ("stderr", run.stderr)) if stream.total]
+
+
+def _text(stream: Captured) -> str:
+    return stream.joined().decode(errors="replace")[-2000:]
+
+
+def _finding(ledger: Ledger, finding_id: str) -> list[Step]:
+    item = ledger.finding(finding_id)
+    steps = [Step("reported", item.change, f"by {item.job} under the key {item.finding.key!r} in {item.run_id}")]
+    for found, decision in ledger.decisions(item.run_id):
+        if found == finding_id:
+            steps += decision.trace
+            break
+    # The first event is the decision just shown.
+    steps += [Step(event.rule, event.state, f"{_at(event.at)} {event.reason}") for event in item.events[1:]]
+    if item.last_seen_at > item.first_seen_at:
+        steps.append(Step("duplicate", Action.DUPLICATE, f"reported again, last at {_at(item.last_seen_at)}"))
+    if item.wake_id:
+        steps += _wake(ledger, item.wake_id)
+    return steps
+
+
+def _wake(ledger: Ledger, wake_id: str) -> list[Step]:
+    wake: Wake = ledger.wake(wake_id)
+    names = ", ".join(repr(item.finding.title) for item in wake.findings)
+    steps = [Step("record", "wake", f"{_at(wake.created_at)} {wake.id} for {names or 'no finding any more'}")]
+    attempts = [
+        Step("act", attempt.outcome, f"{_at(attempt.started_at)} {attempt.message}".strip()) for attempt in wake.history
+    ]
+    return [*steps, *attempts, Step("settle", wake.state, _standing(wake))]
+
+
+def _standing(wake: Wake) -> str:
+    if wake.state == "settled" and wake.settled_at is not None:
+        return f"{_at(wake.settled_at)} the agent {wake.agent!r} accepted it; reply: {wake.reply or '(none)'}"
+    if wake.state == "pending" and wake.next_attempt_at is not None:
+        return f"next attempt {_at(wake.next_attempt_at)} {wake.error}".strip()
+    return wake.error
+
+
+def _incident(ledger: Ledger, incident_id: str) -> list[Step]:
+    found = next((item for item in ledger.incidents(limit=100_000) if item.id == incident_id), None)
+    if found is None:
+        raise NotFound(f"cannot find the incident {incident_id!r}")
+    steps = [Step("opened", found.code, f"{_at(found.opened_at)} {found.subject}: {found.message}")]
+    if found.resolved_at is not None:
+        steps.append(Step("resolved", "recovered", _at(found.resolved_at)))
+    return steps
+
+
+def _at(instant: datetime) -> str:
+    return instant.isoformat(timespec="seconds")

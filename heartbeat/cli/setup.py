@@ -1,0 +1,53 @@
+"""`heartbeat init` and `check`: a first configuration, and whether it holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from heartbeat.cli.shell import shell
+from heartbeat.clock import utc_now
+from heartbeat.job import Config, load
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command()(check)
+
+
+def init(force: bool = typer.Option(False, "--force", help="Write anew; the old file is kept beside it.")) -> None:
+    """Write a first configuration from what is on this machine."""
+    from heartbeat.config import host_zone
+    from heartbeat.lookout import look_around
+    from heartbeat.welcome import init as write
+
+    call = shell("init")
+    found = look_around(call.environ, host_zone())
+    kept = write(call.home, found, utc_now(), force=force)
+    data: dict[str, Any] = {"file": str(call.home.config_file), "kept": str(kept) if kept else None, **asdict(found)}
+    lines = [f"wrote {call.home.config_file}" + (f"; the old one is {kept}" if kept else "")]
+    lines.append("agents found: " + (", ".join(agent.kind for agent in found.agents) or "none"))
+    lines.append("calendars found: " + (", ".join(calendar.path for calendar in found.calendars) or "none"))
+    lines.append("next: look it through, then `heartbeat check`, then `heartbeat run`")
+    call.show(data, lambda: "\n".join(lines))
+
+
+def check(file: Path = typer.Argument(None, help="A configuration other than the home's.")) -> None:
+    """Validate the configuration and every script it names; every problem at once, exit 4."""
+    call = shell("check")
+    where = file.absolute() if file else call.home.config_file
+    config = load(call.home, call.environ, file=file.absolute() if file else None)
+    data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind, "problems": []}
+    call.show(data, lambda: _all_well(config, where))
+
+
+def _all_well(config: Config, where: Path) -> str:
+    names = ", ".join(sorted(config.jobs)) or "none"
+    lines = [f"{where}: valid" if where.exists() else f"{where}: no such file; everything has its default"]
+    lines.append(f"jobs: {names}")
+    if config.settings.agent.kind == "none":
+        lines.append("agent: none; what would wake it waits for the brief")
+    return "\n".join(lines)

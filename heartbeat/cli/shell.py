@@ -1,0 +1,119 @@
+"""What every verb shares: where the installation is, how facts are printed, how errors end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from heartbeat.clock import from_text
+from heartbeat.errors import Invalid, NotFound
+from heartbeat.paths import Home, find_home
+
+if TYPE_CHECKING:
+    from heartbeat.job import Config
+    from heartbeat.stores.sqlite import SqliteLedger
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """One call of the command."""
+
+    home: Home
+    as_json: bool
+    command: str = ""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def config(self) -> Config:
+        """The whole configuration, valid; raises ConfigError with every problem."""
+        from heartbeat.job import load
+
+        return load(self.home, self.environ)
+
+    def ledger(self) -> SqliteLedger:
+        """The ledger for writing, made if there is none."""
+        from heartbeat.stores.sqlite import open_ledger
+
+        return open_ledger(self.home.ledger_file)
+
+    def ledger_to_read(self) -> SqliteLedger:
+        """The ledger as it is; an empty one in memory when nothing was ever recorded."""
+        from heartbeat.stores.memory import open_memory
+        from heartbeat.stores.sqlite import open_existing
+
+        try:
+            return open_existing(self.home.ledger_file)
+        except NotFound:
+            return open_memory()
+
+    def zone(self) -> ZoneInfo:
+        """The owner's zone, also when the rest of the configuration has problems."""
+        from heartbeat.config import load_settings
+        from heartbeat.errors import ConfigError
+
+        try:
+            return ZoneInfo(load_settings(self.home).owner.zone)
+        except ConfigError:
+            return ZoneInfo("UTC")
+
+    def show(self, data: Mapping[str, Any], text: Callable[[], str]) -> None:
+        """Print facts: the envelope with --json, else what *text* makes of them."""
+        print(envelope(self.command, data) if self.as_json else text())
+
+
+_current: list[Shell] = []
+
+
+def shell(command: str = "") -> Shell:
+    """The shell of this call, with the verb's name in it."""
+    from dataclasses import replace
+
+    return replace(_current[-1], command=command)
+
+
+def enter(folder: str | None, *, as_json: bool) -> Shell:
+    """Start a call."""
+    _current.append(Shell(find_home(folder, os.environ), as_json))
+    return _current[-1]
+
+
+def envelope(command: str, data: Mapping[str, Any] | None, error: Mapping[str, str] | None = None) -> str:
+    """The one JSON line of `--json`: exactly five fields."""
+    fields = {"schema": "heartbeat/v1", "ok": error is None, "command": command, "data": data, "error": error}
+    return json.dumps(fields, default=plain_value)
+
+
+def plain_value(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def instant(text: str, option: str) -> datetime:
+    """An instant given on the command line; raises Invalid."""
+    try:
+        return from_text(text)
+    except ValueError as error:
+        message = str(error) if str(error).startswith("cannot") else f"cannot read {text!r} as an instant"
+        raise Invalid(f"{option}: {message}; write it like 2026-06-10T08:00:00+02:00") from error
+
+
+def when(at: datetime | None, zone: ZoneInfo) -> str:
+    """An instant for people, in the owner's zone."""
+    return at.astimezone(zone).strftime("%a %d %b %H:%M:%S") if at else "-"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
+    """Aligned columns; *empty* when there is no row."""
+    if not rows:
+        return empty
+    from heartbeat.text import one_line
+
+    cells = [list(headers), *([one_line(cell, 100) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
+    return "\n".join(lines)

@@ -1,0 +1,198 @@
+"""`heartbeat tick JOB`: one tick now, through the whole beat, or without leaving a trace."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import typer
+
+from heartbeat.agents import find_agent
+from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
+from heartbeat.cli.shell import Shell, instant, shell
+from heartbeat.clock import new_id, utc_now
+from heartbeat.errors import NotFound
+from heartbeat.job import Job
+from heartbeat.lock import KernelLock
+from heartbeat.log import start_logging
+from heartbeat.model import Action, Decision, Gate, Judgement, Run
+from heartbeat.outbox import deliver
+from heartbeat.process import become_reaper, owner
+from heartbeat.text import one_line
+
+_GATE_AGENT = "gate"
+"""The agent of a wake that another scheduler carries out."""
+_PATIENCE = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What one tick came to."""
+
+    job: str
+    run_id: str | None
+    judgement: Judgement
+    decisions: tuple[Decision, ...]
+    wake_id: str | None = None
+    delivery: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    app.command(name="tick")(tick_verb)
+
+
+def tick_verb(
+    job: str = typer.Argument(help="The job's name in the configuration."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Record nothing, wake nobody; say what would happen."),
+    now: str = typer.Option(None, "--now", metavar="ISO", help="Take this instant as now."),
+    gate: bool = typer.Option(
+        False, "--gate", help="Print the findings to tell, then a wake gate, for another scheduler."
+    ),
+) -> None:
+    """Run one tick of JOB now, through the whole beat."""
+    call = shell("tick")
+    start_logging("error")  # what happened is printed below
+    become_reaper()
+    at = instant(now, "--now") if now else utc_now()
+    with _house(call, at if now else None, dry_run=dry_run) as house:
+        which = _find(house, job)
+        if dry_run:
+            outcome = _rehearse(house, which, at)
+        elif gate:
+            outcome = _record(house, which, at, agent=_GATE_AGENT)
+        else:
+            outcome = _act(house, _record(house, which, at))
+        if gate:
+            _print_gate(outcome)
+            if outcome.wake_id and not dry_run:
+                house.ledger.begin_wake(outcome.wake_id, owner(), house.clock())
+                house.ledger.settle_wake(outcome.wake_id, "", house.clock())
+            return
+        call.show(_data(outcome), lambda: _text(outcome, dry_run=dry_run))
+
+
+@contextmanager
+def _house(call: Shell, at: datetime | None, *, dry_run: bool) -> Iterator[House]:
+    """Everything a beat needs; *at* stands still as now when the owner gave it."""
+    config = call.config()
+    stop = threading.Event()
+    agent = find_agent(config.settings, call.home, call.environ, stop)
+    ledger = call.ledger_to_read() if dry_run else call.ledger()
+    try:
+        yield House(ledger, call.home, config, agent, call.environ, stop, (lambda: at) if at else utc_now, _PATIENCE)
+    finally:
+        ledger.close()
+
+
+def _find(house: House, name: str) -> Job:
+    job = house.config.jobs.get(name)
+    if job is None:
+        known = ", ".join(sorted(house.config.jobs)) or "none is configured"
+        raise NotFound(f"cannot find the job {name!r}; known jobs: {known}")
+    return job
+
+
+def _rehearse(house: House, job: Job, now: datetime) -> _Outcome:
+    """Run and decide against the ledger as it is, and leave nothing behind."""
+    run = Run(new_id("run", now), job.name, "manual", None, now)
+    _, judgement = run_and_judge(house, job, run, now)
+    assert judgement is not None, "nothing stops a rehearsal"
+    keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
+    view = house.ledger.view(job.name, keys, now)
+    plan = chooser(job, judgement, now, wakeable=house.agent is not None)(view)
+    return _Outcome(job.name, None, judgement, plan.decisions)
+
+
+def _record(house: House, job: Job, now: datetime, agent: str = "") -> _Outcome:
+    ticked: Ticked = tick(house, job, None, now, agent=agent)
+    assert ticked.judgement is not None, "nothing stops a tick by hand"
+    return _Outcome(job.name, ticked.run_id, ticked.judgement, ticked.plan.decisions, ticked.wake_id)
+
+
+def _act(house: House, outcome: _Outcome) -> _Outcome:
+    """Hand the wake to the agent, unless another heartbeat process is doing so for its own."""
+    if outcome.wake_id is None:
+        return outcome
+    lock = KernelLock(house.home.agent_lock_file)
+    if not lock.acquire(owner(), patience=2.0):
+        return replace(outcome, delivery="pending: another heartbeat process is calling the agent and takes it up next")
+    try:
+        deliver(house, outcome.wake_id)
+    finally:
+        lock.release()
+    wake = house.ledger.wake(outcome.wake_id)
+    said = f"; the agent said: {one_line(wake.reply, 120)}" if wake.reply else ""
+    failed = f": {one_line(wake.error, 300)}" if wake.error else ""
+    return replace(outcome, delivery=wake.state + failed + said)
+
+
+def _data(outcome: _Outcome) -> dict[str, Any]:
+    judgement = outcome.judgement
+    gate = judgement.gate or Gate(wake=False)
+    return {
+        "job": outcome.job,
+        "run_id": outcome.run_id,
+        "verdict": judgement.verdict,
+        "reason": judgement.reason,
+        "hint": judgement.hint,
+        "findings": [_finding(decision) for decision in outcome.decisions],
+        "sources": [
+            {"name": source.name, "ok": source.ok, "items": source.items, "message": source.message}
+            for source in gate.sources
+        ],
+        "wake_id": outcome.wake_id,
+        "delivery": outcome.delivery or None,
+    }
+
+
+def _finding(decision: Decision) -> dict[str, Any]:
+    finding = decision.finding
+    return {
+        "key": finding.key,
+        "title": finding.title,
+        "kind": finding.kind,
+        "urgency": finding.urgency,
+        "starts_at": finding.starts_at,
+        "useful_until": finding.useful_until,
+        "change": decision.change,
+        "action": decision.action,
+        "action_reason": decision.reason,
+    }
+
+
+def _text(outcome: _Outcome, *, dry_run: bool) -> str:
+    judgement = outcome.judgement
+    where = "dry run, nothing recorded" if dry_run else str(outcome.run_id)
+    lines = [f"{outcome.job}: {judgement.verdict} ({one_line(judgement.reason)}) [{where}]"]
+    if judgement.hint:
+        lines.append(f"  hint: {judgement.hint}")
+    for decision in outcome.decisions:
+        title = one_line(decision.finding.title, 70)
+        lines.append(f"  {decision.action:<9}  {title} ({decision.change}: {decision.reason})")
+    failed = [source for source in judgement.gate.sources if not source.ok] if judgement.gate else []
+    lines += [f"  source {one_line(source.name)} failed: {one_line(source.message)}" for source in failed]
+    if outcome.wake_id:
+        lines.append(f"  {outcome.wake_id} {outcome.delivery}")
+    return "\n".join(lines)
+
+
+def _print_gate(outcome: _Outcome) -> None:
+    """The findings to tell, one JSON line each, and the gate as last line; flushed before anything is settled."""
+    told = [decision for decision in outcome.decisions if decision.action is Action.WAKE]
+    fields = ("key", "title", "kind", "urgency", "starts_at", "useful_until", "change")
+    for decision in told:
+        line = {name: value for name, value in _finding(decision).items() if name in fields and value}
+        line["body"] = decision.finding.body
+        print(json.dumps(line, default=str))
+    print(json.dumps({"wakeAgent": bool(told), "reason": _gate_reason(outcome, told)}))
+    sys.stdout.flush()
+
+
+def _gate_reason(outcome: _Outcome, told: Sequence[Decision]) -> str:
+    return f"{len(told)} to tell" if told else f"{outcome.judgement.verdict}: nothing new to tell"

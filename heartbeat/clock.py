@@ -1,0 +1,40 @@
+"""The one place that reads the clock, and the text form of instants and ids made from it."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
+
+
+def utc_now() -> datetime:
+    """The present instant, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def to_text(instant: datetime) -> str:
+    """Fixed-width UTC text whose order is the order of the instants: `2026-06-10T08:00:00.000000Z`."""
+    if instant.tzinfo is None:
+        raise ValueError(f"cannot write {instant!r}: it has no offset; make it aware")
+    # strftime would write the year 999 with three digits, which breaks the order and cannot be read back.
+    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def from_text(text: str) -> datetime:
+    """The instant of an ISO 8601 text; raises ValueError without an offset."""
+    try:
+        instant = datetime.fromisoformat(text)
+        if instant.tzinfo is not None:
+            return instant.astimezone(UTC)
+        problem = "it has no offset"
+    except (ValueError, OverflowError):  # the latter: in UTC it lies before the year 1 or after 9999
+        problem = "it is no date and time of the calendar"
+    raise ValueError(f"cannot use {text!r}: {problem}; write it like 2026-06-10T08:00:00+02:00 or with Z")
+
+
+def new_id(kind: str, now: datetime) -> str:
+    """A unique id such as `run_01jdyk6c8hk3f9x2am`, ordered by the millisecond it was made in."""
+    number = int(now.timestamp() * 1000) << 40 | int.from_bytes(os.urandom(5), "big")
+    letters = [_ALPHABET[number >> shift & 31] for shift in range(85, -1, -5)]
+    return f"{kind}_{''.join(letters)}"

@@ -1,0 +1,266 @@
+"""The daemon: one loop that starts what is due, beats on disk, and obeys signals.
+
+The main thread is the loop. It waits for a word: `due` (APScheduler rings at the next due instant), `ended` (a run is
+over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to a pool of threads, wakes to one thread of their own.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+from types import FrameType
+from zoneinfo import ZoneInfo
+
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
+
+from heartbeat import __version__
+from heartbeat.beat import House, tick
+from heartbeat.clock import to_text
+from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
+from heartbeat.job import Job
+from heartbeat.lock import KernelLock
+from heartbeat.log import event, warn
+from heartbeat.outbox import deliver_due
+from heartbeat.process import owner
+from heartbeat.pulse import PERIOD, Pulse, write_pulse
+from heartbeat.schedule import due, next_slot
+
+Reload = Callable[[House], House]
+"""Reads the configuration again; raises HeartbeatError when it is not valid."""
+
+_PRUNE_EVERY = timedelta(hours=6)
+_REWIND = timedelta(hours=1)
+
+
+class Daemon:
+    """Runs until it is told to stop."""
+
+    def __init__(self, house: House, reload: Reload, agent_lock: KernelLock) -> None:
+        self._house = house
+        self._reload = reload
+        self._agent_lock = agent_lock
+        self._words: SimpleQueue[str] = SimpleQueue()  # its put is reentrant: safe in a signal handler
+        self._outbox_rings = threading.Event()
+        self._running: dict[str, datetime] = {}
+        self._next: dict[str, datetime | None] = {}
+        self._problems: dict[str, str] = {}
+        self._started = (time.monotonic(), house.clock())
+        self._pruned_at: datetime | None = None
+        self._fatal: BaseException | None = None
+        self._alarm = BackgroundScheduler(timezone="UTC", daemon=True)
+        self._pool = ThreadPoolExecutor(house.config.settings.daemon.workers, thread_name_prefix="run")
+
+    def run(self) -> None:
+        """Beat until SIGTERM or SIGINT, then drain; raises what made going on impossible."""
+        for number, word in ((signal.SIGTERM, "stop"), (signal.SIGINT, "stop"), (signal.SIGHUP, "reload")):
+            signal.signal(number, self._ring(word))
+        self._alarm.start()
+        outbox = threading.Thread(target=self._deliver, name="outbox")
+        outbox.start()
+        event("started", version=__version__, jobs=len(self._house.config.jobs))
+        try:
+            self._loop()
+        finally:
+            self._drain(outbox)
+        if self._fatal is not None:
+            raise self._fatal
+        event("stopped")
+
+    def _ring(self, word: str) -> Callable[[int, FrameType | None], None]:
+        return lambda _number, _frame: self._words.put(word)
+
+    def _loop(self) -> None:
+        words = {"due"}
+        while "stop" not in words and self._fatal is None:
+            if "reload" in words:
+                self._take_new_configuration()
+            now = self._house.clock()
+            self._start_due(now)
+            self._upkeep(now)
+            self._beat(now)
+            words = self._wait(now)
+
+    def _wait(self, now: datetime) -> set[str]:
+        """Sleep until the next due instant or pulse, or until somebody rings; returns every word heard."""
+        upcoming = [instant for instant in self._next.values() if instant is not None]
+        at = min([*upcoming, now + timedelta(seconds=PERIOD)])
+        trigger = DateTrigger(max(at, now))
+        self._alarm.add_job(
+            self._words.put, trigger, args=["due"], id="due", replace_existing=True, misfire_grace_time=None
+        )
+        words = {self._words.get()}
+        while True:
+            try:
+                words.add(self._words.get_nowait())
+            except Empty:
+                return words
+
+    # What is due
+
+    def _start_due(self, now: datetime) -> None:
+        for job in self._house.config.jobs.values():
+            upcoming = self._next.get(job.name, now)
+            if not job.enabled or upcoming is None or upcoming > now:
+                continue
+            try:
+                self._next[job.name] = self._consider(job, now)
+                self._problems.pop(f"job:{job.name}", None)
+            except LedgerCorrupt as error:
+                self._fatal = error
+            except LedgerError as error:
+                self._next[job.name] = now + timedelta(seconds=PERIOD)
+                self._trouble(f"job:{job.name}", error)
+
+    def _consider(self, job: Job, now: datetime) -> datetime | None:
+        """Start or skip the slot of a job that is due; returns when to look again."""
+        ledger, zone = self._house.ledger, ZoneInfo(self._house.config.settings.owner.zone)
+        state = ledger.job_state(job.name, now)
+        last = state.last_slot_at
+        if last is not None and last - now > _REWIND:
+            warn("clock_set_back", job=job.name, last_slot=to_text(last), now=to_text(now))
+            ledger.move_on(job.name, now)
+            last = now
+        slot = due(job.schedule, anchor=state.anchor_at, last=last, now=now, zone=zone)
+        if slot is not None:
+            last = slot.slot
+            if job.name in self._running:
+                if self._running[job.name] != last:
+                    ledger.skip(job.name, last, "overlap: the run before was still going", now)
+            elif state.backoff_until is not None and last < state.backoff_until:
+                ledger.skip(job.name, last, f"backing off until {to_text(state.backoff_until)} after faults", now)
+            else:
+                note = f"stands for every slot since {to_text(slot.since)}" if slot.since else ""
+                self._running[job.name] = last
+                self._pool.submit(self._run, job, last, note)
+        after = max(now, last) if last is not None else now
+        return next_slot(job.schedule, after, anchor=state.anchor_at, zone=zone)
+
+    def _run(self, job: Job, slot: datetime, note: str) -> None:
+        """One run, in a thread of the pool; nothing it raises may end the thread unseen."""
+        try:
+            ticked = tick(self._house, job, slot, self._house.clock(), note=note)
+            if ticked.wake_id:
+                self._outbox_rings.set()
+            self._problems.pop(f"run:{job.name}", None)
+        except Refused as error:
+            event("slot_refused", job=job.name, slot=to_text(slot), reason=error)
+        except LedgerCorrupt as error:
+            self._fatal = error
+        except Exception as error:  # noqa: BLE001 - one job's bug must not end the others
+            self._trouble(f"run:{job.name}", error)
+        finally:
+            self._running.pop(job.name, None)
+            self._words.put("ended")
+
+    # What waits for the agent
+
+    def _deliver(self) -> None:
+        while not self._house.stop.is_set():
+            self._outbox_rings.wait()
+            self._outbox_rings.clear()
+            try:
+                # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
+                if self._agent_lock.acquire(owner(), patience=0.0):
+                    try:
+                        deliver_due(self._house)
+                    finally:
+                        self._agent_lock.release()
+                self._problems.pop("outbox", None)
+            except LedgerCorrupt as error:
+                self._fatal = error
+            except Exception as error:  # noqa: BLE001 - the outbox must go on whatever one wake did
+                self._trouble("outbox", error)
+            self._words.put("ended")
+
+    # Beating
+
+    def _upkeep(self, now: datetime) -> None:
+        """Ring the outbox if a wake is due; remove what is too old, now and then."""
+        try:
+            at = self._house.ledger.next_attempt_at()
+            if at is not None and at <= now:
+                self._outbox_rings.set()
+            if self._pruned_at is None or not timedelta() <= now - self._pruned_at < _PRUNE_EVERY:
+                self._pruned_at = now
+                kept = self._house.config.settings.retention
+                self._pool.submit(self._prune, now, kept.history, kept.outputs)
+            self._problems.pop("ledger", None)
+        except LedgerCorrupt as error:
+            self._fatal = error
+        except LedgerError as error:
+            self._trouble("ledger", error)
+
+    def _prune(self, now: datetime, history: timedelta, outputs: int) -> None:
+        try:
+            removed = self._house.ledger.prune(now, history, outputs)
+            event("pruned", **{name: count for name, count in removed.items() if count})
+        except HeartbeatError as error:
+            self._trouble("ledger", error)
+
+    def _beat(self, now: datetime) -> None:
+        """Write the proof of life: this loop came round."""
+        upcoming = [instant for instant in self._next.values() if instant is not None]
+        pulse = Pulse(
+            owner=owner(),
+            monotonic=time.monotonic(),
+            started_monotonic=self._started[0],
+            started_at=to_text(self._started[1]),
+            written_at=to_text(now),
+            last_beat_at=to_text(now),
+            next_due_at=to_text(min(upcoming)) if upcoming else None,
+            jobs=len(self._house.config.jobs),
+            version=__version__,
+            problems=self._all_problems(),
+        )
+        try:
+            write_pulse(self._house.home.pulse_file, pulse)
+        except OSError as error:
+            # The probe will see the pulse grow old, which is the truth: this daemon cannot write.
+            self._trouble("pulse", error)
+
+    def _all_problems(self) -> tuple[tuple[str, str], ...]:
+        own = [(code.split(":")[0] + "_trouble", message) for code, message in self._problems.items()]
+        try:
+            incidents = self._house.ledger.incidents(open_only=True)
+        except LedgerError:
+            incidents = []
+        return (*own, *((incident.code, f"{incident.subject}: {incident.message}") for incident in incidents))
+
+    def _trouble(self, code: str, error: BaseException) -> None:
+        if self._problems.get(code) != str(error):
+            warn("trouble", where=code, error=f"{type(error).__name__}: {error}")
+        self._problems[code] = str(error)
+
+    # Signals
+
+    def _take_new_configuration(self) -> None:
+        try:
+            house = self._reload(self._house)
+        except HeartbeatError as error:
+            self._trouble("configuration", error)
+            return
+        self._problems.pop("configuration", None)
+        self._house = house
+        self._next = {}
+        event("reloaded", jobs=len(house.config.jobs))
+
+    def _drain(self, outbox: threading.Thread) -> None:
+        """Let what runs finish within the bound, then end it; results are written down either way."""
+        event("stopping", running=len(self._running))
+        end = time.monotonic() + self._house.config.settings.daemon.drain.total_seconds()
+        while self._running and self._fatal is None and time.monotonic() < end:
+            try:
+                self._words.get(timeout=max(0.0, end - time.monotonic()))
+            except Empty:
+                break
+        self._house.stop.set()
+        self._outbox_rings.set()
+        self._alarm.shutdown(wait=False)
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        outbox.join()

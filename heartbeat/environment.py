@@ -1,0 +1,92 @@
+"""The declared environment of children: nothing is inherited but what is named here or by the owner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+
+from heartbeat.clock import to_text
+from heartbeat.config import Settings
+from heartbeat.errors import ConfigError, HeartbeatError, Problem
+from heartbeat.job import Job
+from heartbeat.options import to_json, variables
+from heartbeat.paths import Home
+from heartbeat.secret import Secret, home_folder
+from heartbeat.wording import split
+
+
+def environment(
+    job: Job,
+    settings: Settings,
+    home: Home,
+    *,
+    run_id: str,
+    slot: datetime | None,
+    now: datetime,
+    token: str,
+    environ: Mapping[str, str],
+) -> dict[str, str]:
+    """All variables of one run of a job. *environ* is heartbeat's own environment.
+
+    Creates the job's cache folder; raises ConfigError when a secret cannot be had.
+    """
+    declared = {
+        **_base(settings, job.env, environ),
+        **_read(job.secrets, f"jobs.{job.name}", home, environ),
+        **home.environment(),
+        "HEARTBEAT_JOB": job.name,
+        "HEARTBEAT_RUN_ID": run_id,
+        "HEARTBEAT_SLOT": to_text(slot) if slot else "",
+        "HEARTBEAT_NOW": to_text(now),
+        "HEARTBEAT_TOKEN": token,
+        "HEARTBEAT_OPTIONS": to_json(job.options),
+        "HEARTBEAT_CACHE_DIR": _cache_folder(job.name, home),
+        "HEARTBEAT_ZONE": settings.owner.zone,
+        "HEARTBEAT_OWNER_EMAILS": ",".join(settings.owner.emails),
+    }
+    named = {name: environ[name] for _, name in variables(job.options) if name in environ}
+    return {**named, **declared}
+
+
+def agent_environment(settings: Settings, home: Home, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of the agent's child, but for the wake's own; raises ConfigError when a secret cannot be had."""
+    agent = settings.agent
+    return {
+        **_base(settings, agent.env, environ),
+        **_read(agent.secrets, "agent", home, environ),
+        **home.environment(),
+    }
+
+
+def _base(settings: Settings, env: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    base = {
+        "PATH": settings.search_path(env),
+        "HOME": home_folder(environ),
+        "LANG": settings.environment.lang,
+        "TZ": settings.owner.zone,
+    }
+    return {**base, **env}
+
+
+def _read(secrets: Mapping[str, Secret], key: str, home: Home, environ: Mapping[str, str]) -> dict[str, str]:
+    values, problems = {}, []
+    for name, secret in secrets.items():
+        try:
+            values[name] = secret.read(home.config, environ)
+        except ValueError as error:
+            problems.append(Problem(str(home.config_file), f"{key}.secrets.{name}", *split(error)))
+    if problems:
+        raise ConfigError(tuple(problems))
+    return values
+
+
+def _cache_folder(job: str, home: Home) -> str:
+    folder = home.cache / "jobs" / job
+    try:
+        for parent in (home.cache, home.cache / "jobs", folder):
+            os.makedirs(parent, mode=0o700, exist_ok=True)
+    except OSError as error:
+        message = f"cannot create the cache folder {folder}: {error.strerror}; free space or correct its permissions"
+        raise HeartbeatError(message) from error
+    return str(folder)

@@ -1,0 +1,106 @@
+"""The error tree.
+
+HeartbeatError              exit 1  internal_error
+├── NotFound                exit 3  not_found
+├── Invalid                 exit 4  invalid_input
+│   └── ConfigError         exit 4  invalid_config     (carries every problem at once)
+├── LedgerError             exit 1  ledger_error       (retrying helps: disk full, locked)
+│   ├── LedgerCorrupt       exit 4  integrity_error
+│   └── LedgerTooNew        exit 4  integrity_error
+├── AgentError              exit 1  agent_error        (retryable says whether to try again)
+└── Refused                 exit 5  refused
+
+A message starts with "cannot", quotes the value, and ends with what to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class HeartbeatError(Exception):
+    """Anything heartbeat reports to a person; `retryable` says whether trying again can help."""
+
+    code: ClassVar[str] = "internal_error"
+    exit_code: ClassVar[int] = 1
+    retryable: bool = False
+
+
+class NotFound(HeartbeatError):
+    """A job, run, finding, wake or item that does not exist."""
+
+    code = "not_found"
+    exit_code = 3
+
+
+class Invalid(HeartbeatError):
+    """Input that breaks a documented rule."""
+
+    code = "invalid_input"
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One fault of a configuration: where it is, what was found, what to do."""
+
+    file: str
+    key: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}: {self.key}" if self.key else self.file
+        return f"{where}: {self.message}; {self.remedy}"
+
+
+class ConfigError(Invalid):
+    """Every problem of a configuration, together."""
+
+    code = "invalid_config"
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(str(problem) for problem in problems))
+
+
+class LedgerError(HeartbeatError):
+    """The ledger could not be read or written just now (disk full, locked, read-only)."""
+
+    code = "ledger_error"
+    retryable = True
+
+
+class LedgerCorrupt(LedgerError):
+    """The ledger file is damaged; it must be set aside, never overwritten."""
+
+    code = "integrity_error"
+    exit_code = 4
+    retryable = False
+
+
+class LedgerTooNew(LedgerError):
+    """The ledger was written by a later version of heartbeat."""
+
+    code = "integrity_error"
+    exit_code = 4
+    retryable = False
+
+
+class AgentError(HeartbeatError):
+    """The agent did not accept a wake."""
+
+    code = "agent_error"
+
+    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class Refused(HeartbeatError):
+    """Allowed in general, but not now: another process holds the lock, the job already runs."""
+
+    code = "refused"
+    exit_code = 5

@@ -1,0 +1,59 @@
+"""A lock that dies with its process: the kernel's, on a file that says who holds it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+
+class KernelLock:
+    """An exclusive lock on a file; the file stays, the lock goes with the descriptor."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def acquire(self, holder: str, *, patience: float = 1.0) -> bool:
+        """Take the lock, trying for *patience* seconds (a probe may hold it for a moment); write *holder* into it."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        end = time.monotonic() + patience
+        while not _try(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= end:
+                os.close(descriptor)
+                return False
+            time.sleep(0.02)
+        self._descriptor = descriptor  # before writing: if the disk is full, `release` still lets go
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, holder.encode(), 0)
+        return True
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def holder_of(path: Path) -> str | None:
+    """What the holder of the lock wrote; None when nobody holds it, '' when it wrote nothing (yet)."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not block
+    except FileNotFoundError:
+        return None
+    try:
+        if _try(descriptor, fcntl.LOCK_SH):
+            return None
+        return os.pread(descriptor, 4096, 0).decode(errors="replace")
+    finally:
+        os.close(descriptor)
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    # Only these two errors mean that somebody else has it; any other (ENOLCK, EIO) must be seen.
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True

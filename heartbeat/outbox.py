@@ -1,0 +1,94 @@
+"""The straight line, second half: act -> settle. A wake is a row before the agent is called, and settled only after."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+import tenacity
+
+from heartbeat.beat import House, passed_step, persist
+from heartbeat.errors import AgentError, NotFound
+from heartbeat.log import event, warn
+from heartbeat.model import Run, Wake
+from heartbeat.process import owner
+from heartbeat.prompt import render
+
+_DELAY = tenacity.wait_exponential(multiplier=15, max=1800) + tenacity.wait_random(0, 15)
+"""Seconds to the next attempt: 15, 30, 60, … half an hour, and up to 15 more so that many do not come at once."""
+
+
+def deliver(house: House, wake_id: str) -> str:
+    """Hand one pending wake to the agent; returns the wake's state then, or '' when it was not pending.
+
+    The caller holds the agent's lock: one wake at a time.
+    """
+    now = house.clock()
+    wake = house.ledger.begin_wake(wake_id, owner(), now)
+    if wake is None:
+        return ""
+    passed_step("begin")
+    if house.agent is None:
+        return _give_up(house, wake, "no agent is configured")
+    if wake.useful_until is not None and wake.useful_until < now:
+        return _give_up(house, wake, f"it was useful only until {wake.useful_until:%Y-%m-%d %H:%M} UTC")
+    try:
+        reply = house.agent.call(wake.id, _prompt(house, wake))
+    except AgentError as error:
+        return _after_failure(house, wake, error)
+    passed_step("act")
+    persist(house, lambda: house.ledger.settle_wake(wake.id, reply, house.clock()))
+    passed_step("settle")
+    event("wake_settled", wake=wake.id, job=wake.job, findings=len(wake.findings), attempt=wake.attempts)
+    if house.ledger.recover(f"agent:{wake.agent}", house.clock()):
+        event("recovered", subject=f"agent:{wake.agent}")
+    return "settled"
+
+
+def deliver_due(house: House) -> int:
+    """Deliver every wake that is due, oldest first; returns how many were tried."""
+    tried = 0
+    for wake_id in house.ledger.due_wakes(house.clock()):
+        if house.stop.is_set():
+            break
+        tried += bool(deliver(house, wake_id))
+    return tried
+
+
+def _prompt(house: House, wake: Wake) -> str:
+    job = house.config.jobs.get(wake.job)
+    instruction = (job.prompt if job else "") or house.config.settings.agent.prompt
+    try:
+        run = house.ledger.run(wake.run_id)
+    except NotFound:
+        # The run's record may be older than what is kept; the findings say it all the same.
+        run = Run(wake.run_id, wake.job, "schedule", None, wake.created_at)
+    return render(wake, run, instruction, secrets.token_hex(16))
+
+
+def _after_failure(house: House, wake: Wake, error: AgentError) -> str:
+    """Try again later, or give up when it does not help, comes too late, or was tried often enough."""
+    now = house.clock()
+    next_at = now if house.stop.is_set() else now + _delay(wake.attempts, error.retry_after)
+    too_late = wake.useful_until is not None and next_at > wake.useful_until
+    last = wake.attempts >= house.config.settings.agent.attempts and not house.stop.is_set()
+    if last or too_late or not error.retryable:
+        return _give_up(house, wake, str(error))
+    persist(house, lambda: house.ledger.postpone_wake(wake.id, str(error), next_at, now))
+    warn("wake_postponed", wake=wake.id, attempt=wake.attempts, error=error, next=next_at.isoformat())
+    return "pending"
+
+
+def _give_up(house: House, wake: Wake, reason: str) -> str:
+    now = house.clock()
+    persist(house, lambda: house.ledger.give_up_wake(wake.id, reason, now))
+    warn("wake_failed", wake=wake.id, attempts=wake.attempts, error=reason)
+    if house.agent is not None and wake.attempts > 0:
+        house.ledger.fault(f"agent:{wake.agent}", "agent_failed", reason, now)
+    return "failed"
+
+
+def _delay(attempts: int, retry_after: float | None) -> timedelta:
+    state = tenacity.RetryCallState(retry_object=tenacity.Retrying(), fn=None, args=(), kwargs={})
+    state.attempt_number = attempts
+    return timedelta(seconds=max(_DELAY(state), retry_after or 0.0))

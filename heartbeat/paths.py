@@ -1,0 +1,100 @@
+"""Where things are: the folders shipped with heartbeat, and the folders of one installation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_INSTALLED = _PACKAGE / "share"
+_CHECKOUT = _PACKAGE.parent
+
+
+def share(name: str) -> Path:
+    """The shipped folder *name* (`jobs`, `gates`, …), from the wheel or else from the checkout."""
+    in_checkout = not _INSTALLED.is_dir() and (_CHECKOUT / "pyproject.toml").is_file()
+    folder = (_CHECKOUT if in_checkout else _INSTALLED) / name
+    if not folder.is_dir():
+        msg = f"cannot find the shipped folder {name!r} at {folder}; reinstall heartbeat"
+        raise FileNotFoundError(msg)
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folders of one installation; nothing is created by making one."""
+
+    config: Path
+    """Holds `config.toml` and the owner's `jobs/`."""
+    state: Path
+    """Holds the ledger, the lock and the pulse."""
+    cache: Path
+    """May be deleted at any time."""
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def jobs(self) -> Path:
+        return self.config / "jobs"
+
+    @property
+    def ledger_file(self) -> Path:
+        return self.state / "ledger.db"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.state / "daemon.lock"
+
+    @property
+    def pulse_file(self) -> Path:
+        return self.state / "pulse.json"
+
+    @property
+    def starts_file(self) -> Path:
+        return self.state / "starts.log"
+
+    @property
+    def agent_lock_file(self) -> Path:
+        """Held while a wake is with the agent: one at a time, whichever process sends it."""
+        return self.state / "agent.lock"
+
+    def environment(self) -> dict[str, str]:
+        """The variables with which a child process finds this same installation."""
+        return {
+            "HEARTBEAT_HOME": str(self.config),
+            "HEARTBEAT_STATE_DIR": str(self.state),
+            "HEARTBEAT_CACHE_DIR": str(self.cache),
+        }
+
+
+def find_home(folder: str | None, environ: Mapping[str, str]) -> Home:
+    """The installation meant by `--home`, by `HEARTBEAT_HOME`, or else the user's own folders.
+
+    `HEARTBEAT_STATE_DIR` and `HEARTBEAT_CACHE_DIR` move one folder alone.
+    """
+    root = folder or environ.get("HEARTBEAT_HOME")
+    if root:
+        config = _absolute(root)
+        home = Home(config, config / "state", config / "cache")
+    else:
+        # Imported here: the probe reads this module on every call and must start fast.
+        import platformdirs
+
+        home = Home(
+            platformdirs.user_config_path("heartbeat"),
+            platformdirs.user_state_path("heartbeat"),
+            platformdirs.user_cache_path("heartbeat"),
+        )
+    if folder:
+        return home
+    state, cache = environ.get("HEARTBEAT_STATE_DIR"), environ.get("HEARTBEAT_CACHE_DIR")
+    return Home(home.config, _absolute(state) if state else home.state, _absolute(cache) if cache else home.cache)
+
+
+def _absolute(folder: str) -> Path:
+    # Made so at once: a child process starts in another folder.
+    return Path(os.path.abspath(os.path.expanduser(folder)))

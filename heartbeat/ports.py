@@ -1,0 +1,173 @@
+"""What others implement: the Protocols of the agent and the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from heartbeat.model import (
+    Brief,
+    Decision,
+    Execution,
+    Incident,
+    JobState,
+    Judgement,
+    LedgerFinding,
+    Plan,
+    QueueItem,
+    Run,
+    View,
+    Wake,
+)
+
+Alive = Callable[[str], bool]
+"""Whether the process that an owner text (`PID:START`) names still runs."""
+
+
+class Agent(Protocol):
+    """Whoever is woken."""
+
+    @property
+    def name(self) -> str: ...
+
+    def call(self, wake_id: str, prompt: str) -> str:
+        """Hand over a prompt and return the reply; raises AgentError, whose `retryable` is meant.
+
+        Returns only when the agent has accepted the wake. Bounded by the agent's own deadline.
+        """
+
+
+class Ledger(Protocol):
+    """The durable memory. Every method is one transaction; every instant is aware.
+
+    Raises LedgerError when the disk or a lock is in the way (nothing was changed), LedgerCorrupt when
+    the file is damaged. Lookups of one thing by id raise NotFound.
+    """
+
+    # The beat
+
+    def job_state(self, job: str, now: datetime) -> JobState:
+        """The state of *job*; a job never seen before is anchored at *now*."""
+
+    def peek_state(self, job: str) -> JobState | None:
+        """The state of *job*, if it was ever seen; changes nothing."""
+
+    def claim(self, run: Run, owner: str, *, note: str = "") -> None:
+        """Enter *run* (state `running`) and its slot, if it has one, as claimed.
+
+        Raises Refused when the slot was claimed before, or while another run of the job is unfinished.
+        """
+
+    def skip(self, job: str, slot_at: datetime, reason: str, now: datetime) -> None:
+        """Enter a slot that will not run, with its reason; a slot that has a fate already keeps it."""
+
+    def move_on(self, job: str, last_slot_at: datetime) -> None:
+        """Set where the schedule of *job* goes on, without entering a slot."""
+
+    def view(self, job: str, keys: Collection[str], now: datetime) -> View:
+        """What a plan needs to know: the current rows under *keys*, and those that must not go absent unseen."""
+
+    def record(
+        self, run: Run, execution: Execution, judgement: Judgement, choose: Callable[[View], Plan], *, agent: str
+    ) -> tuple[Plan, str | None]:
+        """Complete a claimed run: read the view, let *choose* decide, write it all, in one transaction.
+
+        *choose* is pure and may be called again. Returns its plan, and the id of the wake that now
+        waits, if one was made. Raises Refused when the run is no longer running (it was interrupted).
+        """
+
+    def abandon(self, run_id: str, reason: str, now: datetime) -> None:
+        """End a running run as `interrupted`; its slot too."""
+
+    def interrupt(self, alive: Alive, now: datetime) -> list[Run]:
+        """End as `interrupted` every running run whose owner is gone; returns them."""
+
+    # Wakes
+
+    def due_wakes(self, now: datetime) -> list[str]:
+        """Ids of the pending wakes whose next attempt is due, oldest first."""
+
+    def next_attempt_at(self) -> datetime | None:
+        """When the next pending wake is due, if any waits."""
+
+    def begin_wake(self, wake_id: str, owner: str, now: datetime) -> Wake | None:
+        """Move a wake from `pending` to `sending`; None when it is not pending (any more)."""
+
+    def settle_wake(self, wake_id: str, reply: str, now: datetime) -> None:
+        """The agent accepted it: the wake is `settled`, its findings are told. Refused if not sending."""
+
+    def postpone_wake(self, wake_id: str, error: str, next_attempt_at: datetime, now: datetime) -> None:
+        """The attempt failed: `pending` again."""
+
+    def give_up_wake(self, wake_id: str, error: str, now: datetime) -> None:
+        """No attempt is left: `failed`; its current findings wait for the brief, replaced ones are withdrawn."""
+
+    def release_wakes(self, alive: Alive, now: datetime) -> list[str]:
+        """Make `sending` wakes of owners that are gone pending again, and every pending wake due now."""
+
+    def retry_wake(self, wake_id: str, now: datetime) -> None:
+        """Make a pending, failed or cancelled wake pending and due now. Refused when sending or settled."""
+
+    def cancel_wake(self, wake_id: str, reason: str, now: datetime) -> None:
+        """End a pending wake as `cancelled`; its findings are dropped. Refused in any other state."""
+
+    def fault(self, subject: str, code: str, message: str, now: datetime) -> Incident | None:
+        """Open an incident for *subject*; None when one is open already."""
+
+    def recover(self, subject: str, now: datetime) -> Incident | None:
+        """Resolve the open incident of *subject*, if any."""
+
+    # The brief
+
+    def brief(self, now: datetime, since: datetime | None = None) -> Brief:
+        """What waits to be told, oldest first; with *since*, only what was first seen from then on."""
+
+    def consume_brief(self, now: datetime, since: datetime | None = None) -> Brief:
+        """The same, and mark it told, atomically."""
+
+    # The queue
+
+    def enqueue(self, item: QueueItem, now: datetime) -> tuple[QueueItem, bool]:
+        """Add *item*, or change the one with its key; returns it as stored, and whether it is new."""
+
+    def cancel_item(self, id_or_key: str, now: datetime) -> QueueItem:
+        """Cancel a waiting item. Refused when it is told or cancelled."""
+
+    def queue(self, *, due_by: datetime | None = None, waiting_only: bool = False) -> list[QueueItem]:
+        """Items by due instant; with *due_by*, those due by then and not cancelled, told or not."""
+
+    # Reading
+
+    def runs(self, job: str | None = None, limit: int = 50) -> list[Run]:
+        """The latest runs, newest first."""
+
+    def last_runs(self) -> Mapping[str, Run]:
+        """The latest run of each job."""
+
+    def run(self, run_id: str) -> Run: ...
+
+    def decisions(self, run_id: str) -> list[tuple[str | None, Decision]]:
+        """The decisions of a run with the id of the finding each is about, in order (`known` is None)."""
+
+    def finding(self, finding_id: str) -> LedgerFinding:
+        """One finding, with its events."""
+
+    def findings(
+        self, job: str | None = None, state: str | None = None, key: str | None = None, limit: int = 100
+    ) -> list[LedgerFinding]:
+        """Findings, newest first; without their events."""
+
+    def wake(self, wake_id: str) -> Wake:
+        """One wake with findings and history."""
+
+    def wakes(self, state: str | None = None, limit: int = 50) -> list[Wake]: ...
+
+    def incidents(self, *, open_only: bool = False, limit: int = 100) -> list[Incident]: ...
+
+    # Upkeep
+
+    def prune(self, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
+        """Remove what is older than *history* and settled; keep the output of the latest *outputs* runs of a job."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""The ledgers: one module or package for each kind."""

@@ -1,0 +1,230 @@
+"""The ledger in SQLite: one file, written by the daemon and by every command at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from heartbeat.errors import NotFound
+from heartbeat.model import (
+    Brief,
+    Decision,
+    Execution,
+    Incident,
+    JobState,
+    Judgement,
+    LedgerFinding,
+    Plan,
+    QueueItem,
+    Run,
+    View,
+    Wake,
+)
+from heartbeat.ports import Alive
+from heartbeat.stores.sqlite import briefs, files, findings, incidents, queue, records, runs, wakes
+from heartbeat.stores.sqlite.database import Database, open_file, open_memory
+from heartbeat.stores.sqlite.files import quarantine
+from heartbeat.stores.sqlite.prune import prune
+from heartbeat.stores.sqlite.queue import due_items, item_key, item_version
+
+__all__ = [
+    "SqliteLedger",
+    "due_items",
+    "item_key",
+    "item_version",
+    "open_existing",
+    "open_ledger",
+    "quarantine",
+]
+
+
+def open_ledger(path: Path, *, check: bool = False) -> SqliteLedger:
+    """The ledger at *path*, made if there is none; with *check*, all of it is looked through first."""
+    return SqliteLedger(path, check=check)
+
+
+def open_existing(path: Path) -> SqliteLedger:
+    """The ledger at *path*; raises NotFound when there is none."""
+    if not files.exists(path):
+        raise NotFound(
+            f"cannot read the ledger {path}: nothing recorded yet; start `heartbeat run`, or run `heartbeat tick JOB`"
+        )
+    return SqliteLedger(path)
+
+
+class SqliteLedger:
+    """`ports.Ledger` over one connection, which all threads of a process may share; without a path, in memory."""
+
+    def __init__(self, path: Path | None, *, check: bool = False) -> None:
+        self._database: Database = open_memory() if path is None else open_file(path, check=check)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # The beat
+
+    def job_state(self, job: str, now: datetime) -> JobState:
+        with self._database.reading() as db:
+            found = runs.find_job_state(db, job)
+        if found is not None:
+            return found
+        with self._database.writing() as db:
+            runs.anchor(db, job, now)
+            return runs.find_job_state(db, job) or JobState(job, now)
+
+    def peek_state(self, job: str) -> JobState | None:
+        with self._database.reading() as db:
+            return runs.find_job_state(db, job)
+
+    def view(self, job: str, keys: Collection[str], now: datetime) -> View:
+        with self._database.reading() as db:
+            return records.view(db, job, keys, now)
+
+    def claim(self, run: Run, owner: str, *, note: str = "") -> None:
+        with self._database.writing() as db:
+            runs.claim(db, run, owner, note)
+
+    def skip(self, job: str, slot_at: datetime, reason: str, now: datetime) -> None:
+        with self._database.writing() as db:
+            runs.skip(db, job, slot_at, reason, now)
+
+    def move_on(self, job: str, last_slot_at: datetime) -> None:
+        with self._database.writing() as db:
+            runs.move_on(db, job, last_slot_at)
+
+    def record(
+        self, run: Run, execution: Execution, judgement: Judgement, choose: Callable[[View], Plan], *, agent: str
+    ) -> tuple[Plan, str | None]:
+        with self._database.writing() as db:
+            return records.record(db, run, execution, judgement, choose, agent=agent)
+
+    def abandon(self, run_id: str, reason: str, now: datetime) -> None:
+        with self._database.writing() as db:
+            runs.abandon(db, run_id, reason, now)
+
+    def interrupt(self, alive: Alive, now: datetime) -> list[Run]:
+        with self._database.writing() as db:
+            return runs.interrupt(db, alive, now)
+
+    # Wakes
+
+    def due_wakes(self, now: datetime) -> list[str]:
+        with self._database.reading() as db:
+            return wakes.due(db, now)
+
+    def next_attempt_at(self) -> datetime | None:
+        with self._database.reading() as db:
+            return wakes.next_attempt_at(db)
+
+    def begin_wake(self, wake_id: str, owner: str, now: datetime) -> Wake | None:
+        with self._database.writing() as db:
+            return wakes.begin(db, wake_id, owner, now)
+
+    def settle_wake(self, wake_id: str, reply: str, now: datetime) -> None:
+        with self._database.writing() as db:
+            wakes.settle(db, wake_id, reply, now)
+
+    def postpone_wake(self, wake_id: str, error: str, next_attempt_at: datetime, now: datetime) -> None:
+        with self._database.writing() as db:
+            wakes.postpone(db, wake_id, error, next_attempt_at, now)
+
+    def give_up_wake(self, wake_id: str, error: str, now: datetime) -> None:
+        with self._database.writing() as db:
+            wakes.give_up(db, wake_id, error, now)
+
+    def release_wakes(self, alive: Alive, now: datetime) -> list[str]:
+        with self._database.writing() as db:
+            return wakes.release(db, alive, now)
+
+    def retry_wake(self, wake_id: str, now: datetime) -> None:
+        with self._database.writing() as db:
+            wakes.retry(db, wake_id, now)
+
+    def cancel_wake(self, wake_id: str, reason: str, now: datetime) -> None:
+        with self._database.writing() as db:
+            wakes.cancel(db, wake_id, reason, now)
+
+    def fault(self, subject: str, code: str, message: str, now: datetime) -> Incident | None:
+        with self._database.writing() as db:
+            return incidents.open_(db, subject, code, message, now)
+
+    def recover(self, subject: str, now: datetime) -> Incident | None:
+        with self._database.writing() as db:
+            return incidents.resolve(db, subject, now)
+
+    # The brief
+
+    def brief(self, now: datetime, since: datetime | None = None) -> Brief:
+        with self._database.reading() as db:
+            return briefs.read(db, now, since)
+
+    def consume_brief(self, now: datetime, since: datetime | None = None) -> Brief:
+        with self._database.writing() as db:
+            return briefs.consume(db, now, since)
+
+    # The queue
+
+    def enqueue(self, item: QueueItem, now: datetime) -> tuple[QueueItem, bool]:
+        with self._database.writing() as db:
+            return queue.enqueue(db, item, now)
+
+    def cancel_item(self, id_or_key: str, now: datetime) -> QueueItem:
+        with self._database.writing() as db:
+            return queue.cancel(db, id_or_key, now)
+
+    def queue(self, *, due_by: datetime | None = None, waiting_only: bool = False) -> list[QueueItem]:
+        with self._database.reading() as db:
+            return queue.listed(db, due_by, waiting_only=waiting_only)
+
+    # Reading
+
+    def runs(self, job: str | None = None, limit: int = 50) -> list[Run]:
+        with self._database.reading() as db:
+            return runs.latest(db, job, limit)
+
+    def last_runs(self) -> dict[str, Run]:
+        with self._database.reading() as db:
+            return runs.latest_of_each(db)
+
+    def run(self, run_id: str) -> Run:
+        with self._database.reading() as db:
+            return runs.get(db, run_id)
+
+    def decisions(self, run_id: str) -> list[tuple[str | None, Decision]]:
+        with self._database.reading() as db:
+            return records.decisions(db, run_id)
+
+    def finding(self, finding_id: str) -> LedgerFinding:
+        with self._database.reading() as db:
+            return findings.get(db, finding_id)
+
+    def findings(
+        self, job: str | None = None, state: str | None = None, key: str | None = None, limit: int = 100
+    ) -> list[LedgerFinding]:
+        with self._database.reading() as db:
+            return findings.latest(db, job, state, key, limit)
+
+    def wake(self, wake_id: str) -> Wake:
+        with self._database.reading() as db:
+            return wakes.get(db, wake_id)
+
+    def wakes(self, state: str | None = None, limit: int = 50) -> list[Wake]:
+        with self._database.reading() as db:
+            return wakes.latest(db, state, limit)
+
+    def incidents(self, *, open_only: bool = False, limit: int = 100) -> list[Incident]:
+        with self._database.reading() as db:
+            return incidents.latest(db, limit, open_only=open_only)
+
+    # Upkeep
+
+    def prune(self, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
+        return prune(self._database, now, history, outputs)
+
+    def close(self) -> None:
+        self._database.close()

@@ -1,0 +1,154 @@
+"""Findings: entered once for each thing to tell, moved from state to state, each move kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from heartbeat.clock import new_id
+from heartbeat.errors import NotFound
+from heartbeat.model import Change, Finding, FindingEvent, Known, LedgerFinding, State
+from heartbeat.stores.sqlite.rows import (
+    finding_columns,
+    instant,
+    one_of,
+    read_event,
+    read_finding,
+    read_ledger_finding,
+    reader,
+    text,
+    to_json,
+)
+
+_INSERT = """
+    INSERT INTO findings (
+        id, job, key, version, change, state, rule, reason, current, first_seen_at, last_seen_at,
+        run_id, wake_id, title, kind, body, urgency, useful_until, starts_at, occurred_at, source, url, origin,
+        when_absent, data
+    ) VALUES (
+        :id, :job, :key, :version, :change, :state, :rule, :reason, :current, :at, :at,
+        :run_id, :wake_id, :title, :kind, :body, :urgency, :useful_until, :starts_at, :occurred_at, :source, :url,
+        :origin, :when_absent, :data
+    )"""
+_KNOWN = """
+    SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending
+    FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
+    WHERE findings.id IN (
+        SELECT id FROM findings WHERE job = ?1 AND current = 1 AND key IN (SELECT value FROM json_each(?2))
+        UNION SELECT id FROM findings WHERE job = ?1 AND current = 1 AND when_absent <> 'keep'
+    )"""
+
+
+def known(db: sqlite3.Connection, job: str, keys: Collection[str]) -> dict[str, Known]:
+    """What *keys* of a job stand for now, and every other key whose absence means something."""
+    rows = db.execute(_KNOWN, (job, to_json([text(key) for key in keys])))
+    return {item.finding.key: item for item in map(_read_known, rows)}
+
+
+@reader
+def _read_known(row: sqlite3.Row) -> Known:
+    return Known(
+        finding_id=row["id"],
+        finding=read_finding(row),
+        state=State(row["state"]),
+        rule=row["rule"],
+        sending=bool(row["sending"]),
+        change=Change(row["change"]),
+    )
+
+
+def insert(db: sqlite3.Connection, job: str, finding: Finding, change: Change, event: FindingEvent) -> str:
+    """Enter a thing to tell, born with *event*; it is what its key stands for, unless it is a retraction."""
+    finding_id = new_id("fnd", event.at)
+    db.execute(
+        _INSERT,
+        {
+            "id": finding_id,
+            "job": job,
+            "change": change,
+            "state": event.state,
+            "rule": event.rule,
+            "reason": text(event.reason),
+            "current": change is not Change.RETRACTION,
+            "at": instant(event.at),
+            "run_id": event.run_id,
+            "wake_id": event.wake_id,
+        }
+        | finding_columns(finding),
+    )
+    _enter_event(db, [finding_id], event)
+    return finding_id
+
+
+def move(db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent) -> None:
+    """Put findings into the state of *event*; a wake or brief it does not name stays on record."""
+    db.executemany(
+        "UPDATE findings SET state = ?, rule = ?, reason = ?, wake_id = coalesce(?, wake_id), "
+        "brief_id = coalesce(?, brief_id) WHERE id = ?",
+        [
+            (event.state, event.rule, text(event.reason), event.wake_id, event.brief_id, finding_id)
+            for finding_id in finding_ids
+        ],
+    )
+    _enter_event(db, finding_ids, event)
+
+
+def touch(db: sqlite3.Connection, finding_ids: Iterable[str], at: datetime) -> None:
+    """They were reported again."""
+    db.executemany(
+        "UPDATE findings SET last_seen_at = ? WHERE id = ?",
+        [(instant(at), finding_id) for finding_id in finding_ids],
+    )
+
+
+def retire(db: sqlite3.Connection, finding_id: str) -> None:
+    """It is no longer what its key stands for."""
+    db.execute("UPDATE findings SET current = 0 WHERE id = ?", (finding_id,))
+
+
+def replaced(db: sqlite3.Connection, finding_ids: Iterable[str]) -> set[str]:
+    """Those whose key has had something newer to tell: an update, a retraction, a return."""
+    return {
+        finding_id
+        for finding_id in finding_ids
+        if db.execute(
+            "SELECT 1 FROM findings AS old JOIN findings AS new ON new.key = old.key AND new.job = old.job "
+            "AND new.rowid > old.rowid WHERE old.id = ?",
+            (finding_id,),
+        ).fetchone()
+    }
+
+
+def get(db: sqlite3.Connection, finding_id: str) -> LedgerFinding:
+    row = db.execute("SELECT * FROM findings WHERE id = ?", (finding_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"cannot find the finding {finding_id!r}; `heartbeat ledger list` shows those there are")
+    events = db.execute("SELECT * FROM finding_events WHERE finding_id = ? ORDER BY rowid", (finding_id,))
+    return replace(read_ledger_finding(row), events=tuple(map(read_event, events)))
+
+
+def latest(
+    db: sqlite3.Connection, job: str | None, state: str | None, key: str | None, limit: int
+) -> list[LedgerFinding]:
+    """Newest first."""
+    one_of("findings", state, tuple(State))
+    rows = db.execute(
+        "SELECT * FROM findings WHERE (:job IS NULL OR job = :job) AND (:state IS NULL OR state = :state) "
+        "AND (:key IS NULL OR key = :key) ORDER BY rowid DESC LIMIT :limit",
+        {"job": job, "state": state, "key": key, "limit": limit},
+    )
+    return [read_ledger_finding(row) for row in rows]
+
+
+def _enter_event(db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent) -> None:
+    at, reason = instant(event.at), text(event.reason)
+    db.executemany(
+        "INSERT INTO finding_events (finding_id, at, state, rule, reason, run_id, wake_id, brief_id) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (finding_id, at, event.state, event.rule, reason, event.run_id, event.wake_id, event.brief_id)
+            for finding_id in finding_ids
+        ],
+    )

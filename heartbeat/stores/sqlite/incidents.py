@@ -1,0 +1,60 @@
+"""Streaks of faults, and the incidents they become: raised once, resolved once."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime
+
+from heartbeat.clock import new_id, to_text
+from heartbeat.model import FaultChange, Incident, Streak
+from heartbeat.stores.sqlite.rows import instant, read_incident, read_streak, text
+
+
+def streaks(db: sqlite3.Connection, job: str) -> dict[str, Streak]:
+    """The streaks of *job* and of its sources, by subject."""
+    # '0' follows '/': all that starts with `source:JOB/`, whatever signs the names hold.
+    rows = db.execute(
+        "SELECT * FROM streaks WHERE subject = ? OR (subject >= ? AND subject < ?)",
+        (f"job:{job}", f"source:{job}/", f"source:{job}0"),
+    )
+    return {streak.subject: streak for streak in map(read_streak, rows)}
+
+
+def apply(db: sqlite3.Connection, change: FaultChange, now: datetime) -> None:
+    streak = change.streak
+    db.execute(
+        "INSERT INTO streaks (subject, faults, message, last_ok_at) VALUES (?, ?, ?, ?) ON CONFLICT (subject) "
+        "DO UPDATE SET faults = excluded.faults, message = excluded.message, last_ok_at = excluded.last_ok_at",
+        (text(streak.subject), streak.faults, text(streak.message), instant(streak.last_ok_at)),
+    )
+    if change.opens:
+        open_(db, streak.subject, change.code, streak.message, now)
+    if change.resolves:
+        resolve(db, streak.subject, now)
+
+
+def open_(db: sqlite3.Connection, subject: str, code: str, message: str, now: datetime) -> Incident | None:
+    """The incident that now is open; None when one was."""
+    incident = Incident(new_id("inc", now), text(subject), code, text(message), now)
+    entered = db.execute(
+        "INSERT INTO incidents (id, subject, code, message, opened_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (incident.id, incident.subject, incident.code, incident.message, to_text(now)),
+    )
+    return incident if entered.rowcount else None
+
+
+def resolve(db: sqlite3.Connection, subject: str, now: datetime) -> Incident | None:
+    """The incident that now is resolved; None when none was open."""
+    row = db.execute(
+        "UPDATE incidents SET resolved_at = ? WHERE subject = ? AND resolved_at IS NULL RETURNING *",
+        (to_text(now), text(subject)),
+    ).fetchone()
+    return row and read_incident(row)
+
+
+def latest(db: sqlite3.Connection, limit: int, *, open_only: bool) -> list[Incident]:
+    """Newest first."""
+    rows = db.execute(
+        "SELECT * FROM incidents WHERE resolved_at IS NULL OR NOT ? ORDER BY rowid DESC LIMIT ?", (open_only, limit)
+    )
+    return [read_incident(row) for row in rows]

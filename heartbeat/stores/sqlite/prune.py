@@ -1,0 +1,101 @@
+"""Retention: remove what is old and settled, a little at a time, and never what has not been told."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from heartbeat.clock import to_text
+from heartbeat.stores.sqlite import queue
+from heartbeat.stores.sqlite.database import Database
+
+BATCH = 500
+"""Rows removed in one transaction, so that nobody waits for the ledger longer than a moment."""
+_FREED_PAGES = 1000
+
+_OLD = {
+    "findings": """
+        DELETE FROM findings WHERE rowid IN (
+            SELECT rowid FROM findings WHERE last_seen_at < :before
+            AND state NOT IN ('wake', 'held', 'brief')
+            -- What the latest run of a rare job reported must still be known to its next run.
+            AND (current = 0 OR last_seen_at < (
+                SELECT ended_at FROM runs WHERE runs.job = findings.job AND verdict IN ('wake', 'quiet')
+                ORDER BY runs.rowid DESC LIMIT 1
+            )) LIMIT :batch)""",
+    "wakes": """
+        DELETE FROM wakes WHERE rowid IN (
+            SELECT rowid FROM wakes WHERE created_at < :before AND state NOT IN ('pending', 'sending') LIMIT :batch)""",
+    "runs": """
+        DELETE FROM runs WHERE rowid IN (
+            SELECT rowid FROM runs WHERE ended_at < :before AND id NOT IN (
+                SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')
+            ) LIMIT :batch)""",
+    "incidents": """
+        DELETE FROM incidents WHERE rowid IN (
+            SELECT rowid FROM incidents WHERE resolve_told = 1 AND resolved_at < :before LIMIT :batch)""",
+    "briefs": """
+        DELETE FROM briefs WHERE rowid IN (
+            SELECT rowid FROM briefs WHERE until < :before
+            AND rowid < (SELECT max(rowid) FROM briefs) LIMIT :batch)""",
+}
+_SLOTS = """
+    DELETE FROM slots WHERE job = :job AND slot_at IN (
+        SELECT slot_at FROM slots WHERE job = :job AND slot_at < :before AND state != 'claimed' LIMIT :batch)"""
+_OUTPUTS = """
+    SELECT rowid, id FROM runs WHERE job = :job AND stdout_head IS NOT NULL
+    AND rowid <= (SELECT rowid FROM runs WHERE job = :job ORDER BY rowid DESC LIMIT 1 OFFSET :outputs)
+    AND id NOT IN (SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')) LIMIT :batch"""
+_FORGET_OUTPUT = """
+    UPDATE runs SET stdout_dropped = stdout_dropped + length(stdout_head) + length(stdout_tail),
+    stderr_dropped = stderr_dropped + length(stderr_head) + length(stderr_tail),
+    stdout_head = NULL, stdout_tail = NULL, stderr_head = NULL, stderr_tail = NULL, context = '' WHERE rowid = ?"""
+_FORGET_DUPLICATES = "DELETE FROM decisions WHERE run_id = ? AND action = 'duplicate'"
+
+
+def prune(database: Database, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
+    """How many rows went, by table; `outputs` counts runs that lost only their output."""
+    before = to_text(now - history)
+    # Queue items go before the findings that say they were told: without those, an item would be told once more.
+    counts = {"queue": _repeat(database, lambda db: queue.forget(db, now - history, BATCH))}
+    counts |= {table: _repeat(database, _deleting(sql, {"before": before})) for table, sql in _OLD.items()}
+    with database.reading() as db:
+        jobs = [row["job"] for row in db.execute("SELECT job FROM jobs")]
+    counts["slots"] = sum(_repeat(database, _deleting(_SLOTS, {"before": before, "job": job})) for job in jobs)
+    counts["outputs"] = sum(_repeat(database, _forgetting(job, outputs)) for job in jobs)
+    _shrink(database)
+    return counts
+
+
+def _repeat(database: Database, step: Callable[[sqlite3.Connection], int]) -> int:
+    """Do *step* in transactions of their own until it finds less than a batch to do."""
+    total, done = 0, BATCH
+    while done >= BATCH:
+        with database.writing() as db:
+            done = step(db)
+        total += done
+    return total
+
+
+def _deleting(sql: str, values: dict[str, str]) -> Callable[[sqlite3.Connection], int]:
+    return lambda db: db.execute(sql, {**values, "batch": BATCH}).rowcount
+
+
+def _forgetting(job: str, outputs: int) -> Callable[[sqlite3.Connection], int]:
+    def step(db: sqlite3.Connection) -> int:
+        rows = db.execute(_OUTPUTS, {"job": job, "outputs": outputs, "batch": BATCH}).fetchall()
+        db.executemany(_FORGET_OUTPUT, [(row["rowid"],) for row in rows])
+        db.executemany(_FORGET_DUPLICATES, [(row["id"],) for row in rows])
+        return len(rows)
+
+    return step
+
+
+def _shrink(database: Database) -> None:
+    """Give the freed pages back, a bounded number at a time."""
+    free = _FREED_PAGES
+    while free >= _FREED_PAGES:
+        with database.outside() as db:
+            db.execute(f"PRAGMA incremental_vacuum({_FREED_PAGES:d})").fetchall()
+            free = db.execute("PRAGMA freelist_count").fetchone()[0]

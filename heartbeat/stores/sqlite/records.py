@@ -1,0 +1,68 @@
+"""The heart of the store: what one run changes, read, decided and written in one transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+
+from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, Step, View
+from heartbeat.stores.sqlite import findings, incidents, plans, runs
+from heartbeat.stores.sqlite.rows import instant, read_finding, reader
+
+
+def record(
+    db: sqlite3.Connection,
+    run: Run,
+    execution: Execution,
+    judgement: Judgement,
+    choose: Callable[[View], Plan],
+    *,
+    agent: str,
+) -> tuple[Plan, str | None]:
+    """Everything that happens is dated at the end of the run."""
+    runs.require_running(db, run.id)
+    at = run.ended_at or execution.ended_at
+    keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
+    plan = choose(view(db, run.job, keys, run.started_at))
+    runs.finish(db, run, execution, judgement, at)
+    wake_id = plans.carry_out(db, run, plan.decisions, agent, at)
+    for change in plan.faults:
+        incidents.apply(db, change, at)
+    db.execute(
+        "UPDATE jobs SET backoff_until = ?, baseline_done = max(baseline_done, ?) WHERE job = ?",
+        (instant(plan.backoff_until), not judgement.verdict.is_fault, run.job),
+    )
+    return plan, wake_id
+
+
+def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime) -> View:
+    """What a plan for these reported keys needs to know; a job never seen is as if anchored at *now*."""
+    state = runs.find_job_state(db, job) or JobState(job, now)
+    return View(state, findings.known(db, job, keys), incidents.streaks(db, job))
+
+
+def decisions(db: sqlite3.Connection, run_id: str) -> list[tuple[str | None, Decision]]:
+    """The decisions of a run, in order; of a finding that is not on record any more only key and title are left."""
+    runs.get(db, run_id)
+    rows = db.execute("SELECT * FROM decisions WHERE run_id = ? ORDER BY number", (run_id,)).fetchall()
+    return [(row["finding_id"], replace(_read_decision(row), finding=_reported(db, row))) for row in rows]
+
+
+def _reported(db: sqlite3.Connection, row: sqlite3.Row) -> Finding:
+    kept = db.execute("SELECT * FROM findings WHERE id = ?", (row["finding_id"],)).fetchone()
+    return replace(read_finding(kept), title=row["title"]) if kept else Finding(row["key"], row["title"])
+
+
+@reader
+def _read_decision(row: sqlite3.Row) -> Decision:
+    return Decision(
+        finding=Finding(row["key"], row["title"]),
+        action=Action(row["action"]),
+        change=Change(row["change"]),
+        rule=row["rule"],
+        reason=row["reason"],
+        trace=tuple(Step(*step) for step in json.loads(row["trace"])),
+    )

@@ -1,0 +1,223 @@
+"""The outbox: a wake is a row before the agent is called, and settled only when the agent has accepted it.
+
+pending -> sending -> settled
+   ^          |
+   +----------+---> failed          pending -> cancelled
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from datetime import datetime
+
+from heartbeat.clock import to_text
+from heartbeat.errors import NotFound, Refused
+from heartbeat.model import FindingEvent, Run, State, Wake
+from heartbeat.ports import Alive
+from heartbeat.stores.sqlite import findings
+from heartbeat.stores.sqlite.rows import (
+    instant,
+    one_of,
+    read_attempt,
+    read_ledger_finding,
+    read_wake,
+    text,
+    to_json,
+    when,
+)
+
+_STATES = ("pending", "sending", "settled", "failed", "cancelled")
+
+
+def enter(db: sqlite3.Connection, wake_id: str, run: Run, agent: str, at: datetime) -> None:
+    """A wake without findings; `tidy` must follow when they are in."""
+    db.execute(
+        "INSERT INTO wakes (id, job, run_id, agent, state, created_at, next_attempt_at) "
+        "VALUES (?, ?, ?, ?, 'pending', ?, ?)",
+        (wake_id, run.job, run.id, agent, to_text(at), to_text(at)),
+    )
+
+
+def tidy(db: sqlite3.Connection, job: str) -> None:
+    """After findings joined or left the pending wakes of *job*: cancel the empty ones, date the others."""
+    db.execute(
+        "UPDATE wakes SET state = 'cancelled', next_attempt_at = NULL, error = 'all it carried was taken back' "
+        "WHERE state = 'pending' AND job = ? "
+        "AND NOT EXISTS (SELECT 1 FROM findings WHERE wake_id = wakes.id AND state = 'wake')",
+        (job,),
+    )
+    db.execute(
+        "UPDATE wakes SET useful_until = ("
+        "SELECT CASE WHEN count(*) = count(useful_until) THEN max(useful_until) END "
+        "FROM findings WHERE wake_id = wakes.id AND state = 'wake') WHERE state = 'pending' AND job = ?",
+        (job,),
+    )
+
+
+def due(db: sqlite3.Connection, now: datetime) -> list[str]:
+    """Oldest first."""
+    rows = db.execute(
+        "SELECT id FROM wakes WHERE state = 'pending' AND next_attempt_at <= ? ORDER BY rowid", (to_text(now),)
+    )
+    return [row["id"] for row in rows]
+
+
+def next_attempt_at(db: sqlite3.Connection) -> datetime | None:
+    return when(db.execute("SELECT min(next_attempt_at) FROM wakes WHERE state = 'pending'").fetchone()[0])
+
+
+def begin(db: sqlite3.Connection, wake_id: str, owner: str, now: datetime) -> Wake | None:
+    """The wake with what it still has to tell."""
+    begun = db.execute(
+        "UPDATE wakes SET state = 'sending', owner = ?, attempts = attempts + 1 WHERE id = ? AND state = 'pending' "
+        "RETURNING attempts",
+        (owner, text(wake_id)),
+    ).fetchone()
+    if begun is None:
+        _state(db, wake_id)
+        return None
+    db.execute(
+        "INSERT INTO attempts (wake_id, number, started_at, outcome) VALUES (?, ?, ?, 'running')",
+        (wake_id, begun["attempts"], to_text(now)),
+    )
+    row = db.execute("SELECT * FROM wakes WHERE id = ?", (wake_id,)).fetchone()
+    return _read(db, row, only_untold=True)
+
+
+def settle(db: sqlite3.Connection, wake_id: str, reply: str, now: datetime) -> None:
+    _leave(db, wake_id, "settle", sources=("sending",), target="settled")
+    db.execute(
+        "UPDATE wakes SET settled_at = ?, reply = ?, error = '' WHERE id = ?", (to_text(now), text(reply), wake_id)
+    )
+    _end_attempt(db, wake_id, "accepted", "", now)
+    event = FindingEvent(now, State.TOLD, "settled", "the agent accepted it", wake_id=wake_id)
+    findings.move(db, _untold(db, wake_id), event)
+
+
+def postpone(db: sqlite3.Connection, wake_id: str, error: str, at: datetime, now: datetime) -> None:
+    _leave(db, wake_id, "postpone", sources=("sending",), target="pending", at=at)
+    db.execute("UPDATE wakes SET error = ? WHERE id = ?", (text(error), wake_id))
+    _end_attempt(db, wake_id, "failed", error, now)
+
+
+def give_up(db: sqlite3.Connection, wake_id: str, error: str, now: datetime) -> None:
+    _leave(db, wake_id, "give up", sources=("sending", "pending"), target="failed")
+    db.execute("UPDATE wakes SET error = ? WHERE id = ?", (text(error), wake_id))
+    _end_attempt(db, wake_id, "failed", error, now)
+    untold = _untold(db, wake_id)
+    # A condition that ended while its wake was under way is not replaced: it is still to be told.
+    replaced = findings.replaced(db, untold)
+    kept = [finding_id for finding_id in untold if finding_id not in replaced]
+    findings.move(db, kept, FindingEvent(now, State.BRIEF, "agent_failed", error, wake_id=wake_id))
+    reason = f"something newer is to be told under its key, and the agent did not accept it: {error}"
+    findings.move(db, sorted(replaced), FindingEvent(now, State.WITHDRAWN, "replaced", reason, wake_id=wake_id))
+
+
+def release(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[str]:
+    """The wakes that nobody was sending any more."""
+    sending = db.execute("SELECT id, owner FROM wakes WHERE state = 'sending' ORDER BY rowid").fetchall()
+    released = [row["id"] for row in sending if not alive(row["owner"])]
+    for wake_id in released:
+        _leave(db, wake_id, "release", sources=("sending",), target="pending", at=now)
+        _end_attempt(db, wake_id, "interrupted", "its process is gone", now)
+    db.execute("UPDATE wakes SET next_attempt_at = ? WHERE state = 'pending'", (to_text(now),))
+    return released
+
+
+def retry(db: sqlite3.Connection, wake_id: str, now: datetime) -> None:
+    before = _state(db, wake_id)
+    _leave(db, wake_id, "retry", sources=("pending", "failed", "cancelled"), target="pending", at=now)
+    if before != "pending":
+        event = FindingEvent(now, State.WAKE, "retried", f"the wake was {before} and is tried again", wake_id=wake_id)
+        findings.move(db, _given_back(db, wake_id), event)
+        if not _untold(db, wake_id):
+            raise Refused(f"cannot retry the wake {wake_id}: nothing in it is left to tell; see `heartbeat brief`")
+        db.execute("UPDATE wakes SET error = '' WHERE id = ?", (wake_id,))
+        tidy(db, db.execute("SELECT job FROM wakes WHERE id = ?", (wake_id,)).fetchone()["job"])
+
+
+def cancel(db: sqlite3.Connection, wake_id: str, reason: str, now: datetime) -> None:
+    _leave(db, wake_id, "cancel", sources=("pending",), target="cancelled")
+    db.execute("UPDATE wakes SET error = ? WHERE id = ?", (text(reason), wake_id))
+    event = FindingEvent(now, State.DROPPED, "cancelled", reason, wake_id=wake_id)
+    findings.move(db, _untold(db, wake_id), event)
+
+
+def get(db: sqlite3.Connection, wake_id: str) -> Wake:
+    _state(db, wake_id)
+    return _read(db, db.execute("SELECT * FROM wakes WHERE id = ?", (wake_id,)).fetchone())
+
+
+def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Wake]:
+    """Newest first."""
+    one_of("wakes", state, _STATES)
+    rows = db.execute(
+        "SELECT * FROM wakes WHERE ?1 IS NULL OR state = ?1 ORDER BY rowid DESC LIMIT ?2", (state, limit)
+    ).fetchall()
+    return [_read(db, row) for row in rows]
+
+
+def _state(db: sqlite3.Connection, wake_id: str) -> str:
+    row = db.execute("SELECT state FROM wakes WHERE id = ?", (text(wake_id),)).fetchone()
+    if row is None:
+        raise NotFound(f"cannot find the wake {wake_id!r}; `heartbeat wakes list` shows those there are")
+    return str(row["state"])
+
+
+def _leave(
+    db: sqlite3.Connection,
+    wake_id: str,
+    verb: str,
+    *,
+    sources: tuple[str, ...],
+    target: str,
+    at: datetime | None = None,
+) -> None:
+    """Move a wake out of one of *sources*, due again at *at*; raises Refused when it is in another state."""
+    left = db.execute(
+        "UPDATE wakes SET state = ?, owner = NULL, next_attempt_at = ? "
+        "WHERE id = ? AND state IN (SELECT value FROM json_each(?))",
+        (target, instant(at), text(wake_id), to_json(sources)),
+    )
+    if not left.rowcount:
+        state = _state(db, wake_id)
+        raise Refused(f"cannot {verb} the wake {wake_id}: it is {state}, not {' or '.join(sources)}; nothing was done")
+
+
+def _end_attempt(db: sqlite3.Connection, wake_id: str, outcome: str, message: str, now: datetime) -> None:
+    db.execute(
+        "UPDATE attempts SET ended_at = ?, outcome = ?, message = ? WHERE wake_id = ? AND outcome = 'running'",
+        (to_text(now), outcome, text(message), wake_id),
+    )
+
+
+def _untold(db: sqlite3.Connection, wake_id: str) -> list[str]:
+    """What the wake has to tell."""
+    rows = db.execute("SELECT id FROM findings WHERE wake_id = ? AND state = 'wake' ORDER BY rowid", (wake_id,))
+    return [row["id"] for row in rows]
+
+
+def _given_back(db: sqlite3.Connection, wake_id: str) -> list[str]:
+    """What left the wake because it failed or was cancelled, and has been neither told nor replaced since."""
+    rows = db.execute(
+        "SELECT id FROM findings WHERE wake_id = ? "
+        "AND (state = 'brief' AND rule = 'agent_failed' OR state = 'dropped' AND rule = 'cancelled') ORDER BY rowid",
+        (wake_id,),
+    )
+    ids = [row["id"] for row in rows]
+    replaced = findings.replaced(db, ids)
+    return [finding_id for finding_id in ids if finding_id not in replaced]
+
+
+def _read(db: sqlite3.Connection, row: sqlite3.Row, *, only_untold: bool = False) -> Wake:
+    carried = db.execute(
+        "SELECT * FROM findings WHERE wake_id = ? AND (state = 'wake' OR NOT ?) ORDER BY rowid",
+        (row["id"], only_untold),
+    ).fetchall()
+    history = db.execute("SELECT * FROM attempts WHERE wake_id = ? ORDER BY number", (row["id"],)).fetchall()
+    return replace(
+        read_wake(row),
+        findings=tuple(map(read_ledger_finding, carried)),
+        history=tuple(map(read_attempt, history)),
+    )

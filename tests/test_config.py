@@ -1,0 +1,465 @@
+"""The configuration file: defaults, limits, and every fault told with its key, its value and a remedy."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import settings as run_with
+from hypothesis import strategies as st
+
+from heartbeat.config import AgentSettings, JobSettings, Settings, host_zone, load_settings, read_settings
+from heartbeat.config_schema import schema
+from heartbeat.errors import ConfigError, Problem
+from heartbeat.paths import Home, share
+
+JARGON = re.compile(
+    r"pydantic|Input should|Extra inputs|valid (string|dictionary|integer|tuple|boolean)|Value error|type=|_type\b|None"
+)
+CONFIG = share("config")
+
+
+def home_at(folder: Path, text: str | bytes | None = None) -> Home:
+    home = Home(folder, folder / "state", folder / "cache")
+    if text is not None:
+        home.config_file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return home
+
+
+def settings_of(folder: Path, text: str) -> Settings:
+    return load_settings(home_at(folder, text))
+
+
+def problems_of(folder: Path, text: str | bytes) -> tuple[Problem, ...]:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(home_at(folder, text))
+    return caught.value.problems
+
+
+def faults_in(folder: Path, text: str | bytes) -> tuple[Problem, ...]:
+    """The problems, none when it loads; anything but a ConfigError fails the test."""
+    try:
+        load_settings(home_at(folder, text))
+    except ConfigError as error:
+        return error.problems or (Problem("", "", "", "a ConfigError without a problem"),)
+    return ()
+
+
+def test_a_missing_file_means_all_defaults(tmp_path: Path) -> None:
+    assert load_settings(home_at(tmp_path)) == Settings()
+
+
+def test_an_empty_file_means_all_defaults(tmp_path: Path) -> None:
+    assert settings_of(tmp_path, "") == Settings()
+
+
+def test_the_defaults_are_the_documented_ones() -> None:
+    settings = Settings()
+    assert settings.owner.zone == host_zone() != ""
+    assert settings.agent.kind == "none"
+    assert settings.agent.timeout == timedelta(minutes=10)
+    assert (settings.daemon.workers, settings.daemon.drain) == (8, timedelta(seconds=3))
+    assert (settings.retention.history, settings.retention.outputs) == (timedelta(days=30), 1000)
+
+
+def test_every_section_is_read(tmp_path: Path) -> None:
+    settings = settings_of(
+        tmp_path,
+        """
+        owner = { emails = ["me@example.org", "i+tag@example.org"], zone = "Asia/Tokyo" }
+        environment = { path = "/opt/bin:/bin", lang = "de_DE.UTF-8" }
+        daemon = { workers = 2, drain = "1m30s" }
+        log.level = "debug"
+        [agent]
+        kind = "command"
+        command = ["/bin/agent", "{prompt}"]
+        env = { A = "1" }
+        secrets = { KEY = { env = "X" }, TOKEN = { file = "~/t" } }
+        [jobs.my-check]
+        cron = "0 9 * * mon"
+        options = { lookahead = "90m", deep = { list = [1, 2.5, true, "x"] } }
+        [jobs.once]
+        at = 2030-01-01T00:00:00+01:00
+        """,
+    )
+    assert settings.owner.emails == ("me@example.org", "i+tag@example.org")
+    assert settings.owner.zone == "Asia/Tokyo"
+    assert settings.daemon.drain == timedelta(seconds=90)
+    assert settings.agent.command == ("/bin/agent", "{prompt}")
+    assert settings.agent.secrets["TOKEN"].file == "~/t"
+    assert settings.jobs["my-check"].options["deep"] == {"list": [1, 2.5, True, "x"]}
+    assert settings.jobs["once"].at == datetime(2029, 12, 31, 23, tzinfo=UTC)
+
+
+BAD = [
+    # text of the file, key, phrase of the message, phrase of the remedy
+    ("colour = 1", "colour", 'unknown section "colour"', "known are: owner, environment, agent"),
+    ("[job.x]", "job", 'unknown section "job"', "did you mean 'jobs'?"),
+    ("[quiet]", "quiet", "unknown section", "known are"),
+    ("owner = 5", "owner", "cannot use 5: it must be a table", "in a table of this name"),
+    ("owner.zone = 'europe/berlin'", "owner.zone", '"europe/berlin"', "did you mean 'Europe/Berlin'?"),
+    ("owner.zone = '+02:00'", "owner.zone", '"+02:00"', "write an IANA zone"),
+    ("owner.zone = ''", "owner.zone", '""', "write an IANA zone"),
+    ("owner.zone = 'Europe'", "owner.zone", '"Europe"', ""),
+    ("owner.zone = '../etc/passwd'", "owner.zone", '"../etc/passwd"', ""),
+    ("owner.zone = 'localtime'", "owner.zone", '"localtime"', ""),
+    ("owner.zone = 2", "owner.zone", "cannot use 2: it must be text", "quotes"),
+    ("owner.emails = 'me@example.org'", "owner.emails", "it must be a list", "write a list"),
+    ("owner.emails = ['me']", "owner.emails[0]", '"me"', "me@example.org"),
+    ("owner.emails = ['a@b', 'a@b@c']", "owner.emails[1]", '"a@b@c"', "me@example.org"),
+    ("owner.emails = ['a b@c']", "owner.emails[0]", '"a b@c"', "bare"),
+    ("owner.emails = ['a@b,c@d']", "owner.emails[0]", '"a@b,c@d"', "bare"),
+    ("owner.emails = [1]", "owner.emails[0]", "cannot use 1: it must be text", "quotes"),
+    ("environment.path = 'bin:/bin'", "environment.path", '"bin:/bin"', "whole folder names"),
+    ("environment.path = ''", "environment.path", '""', "whole folder names"),
+    ('environment.lang = "a\\u0000b"', "environment.lang", "NUL", "take that out"),
+    ("agent.kind = 'robot'", "agent.kind", '"robot": it is not one of the known words', "write 'none' or 'command'"),
+    ("agent.kind = 'command'", "agent.command", "without a command", "write command = ["),
+    ("agent.command = ['a']", "agent.kind", "no kind is given", 'write kind = "command"'),
+    ("agent.command = 'a b'", "agent.command", '"a b": it must be a list', "write a list"),
+    ("agent.command = ['']", "agent.command", "first word is empty", "begin it with a program"),
+    ("agent.command = ['a', 3]", "agent.command[1]", "cannot use 3: it must be text", "quotes"),
+    ("agent.timeout = '10'", "agent.timeout", "'10'", "units w, d, h, m or s"),
+    ("agent.timeout = 10", "agent.timeout", "cannot use 10 as a duration", '"10m"'),
+    ("agent.timeout = '0s'", "agent.timeout", '"0s"', "from 1s to 24h"),
+    ("agent.timeout = '24h1s'", "agent.timeout", '"24h1s"', "from 1s to 24h"),
+    ("agent.timeout = '999999999w'", "agent.timeout", '"999999999w"', "from 1s to 24h"),
+    ("agent.attempts = 0", "agent.attempts", "cannot use 0: it is too small", "from 1"),
+    ("agent.attempts = 101", "agent.attempts", "cannot use 101: it is too large", "up to 100"),
+    ("agent.attempts = '5'", "agent.attempts", '"5": it must be a whole number', "without quotes"),
+    ("agent.attempts = true", "agent.attempts", "cannot use true", "whole number"),
+    ("agent.attempts = 5.0", "agent.attempts", "cannot use 5.0", "whole number"),
+    ("agent.env = { '1A' = 'x' }", "agent.env.1A", '"1A" as a variable\'s name', "no digit first"),
+    ("agent.env = { HEARTBEAT_JOB = 'x' }", "agent.env.HEARTBEAT_JOB", "HEARTBEAT_JOB", "choose another name"),
+    ("agent.secrets = { K = {} }", "agent.secrets.K", "cannot tell where this secret is kept", "{ env = "),
+    ("agent.secrets = { K = { env = 'A', file = 'b' } }", "agent.secrets.K", "cannot tell", "{ file = "),
+    ("agent.secrets = { K = { cmd = 'b' } }", "agent.secrets.K.cmd", 'unknown key "cmd"', "known are: env, file"),
+    ("daemon.workers = 65", "daemon.workers", "65", "up to 64"),
+    ("daemon.drain = '5m1s'", "daemon.drain", '"5m1s"', "from 0s to 5m"),
+    ("retention.history = '23h'", "retention.history", '"23h"', "from 1d to 3660d"),
+    ("retention.outputs = 1000001", "retention.outputs", "1000001", "up to 1000000"),
+    ("log.level = 'loud'", "log.level", '"loud"', "'debug', 'info', 'warning' or 'error'"),
+    ("jobs = 1", "jobs", "cannot use 1: it must be a table", "table of this name"),
+    ("[jobs.My_Check]", "jobs.My_Check", '"My_Check" as a job\'s name', "a-z, 0-9 and '-'"),
+    ("[jobs.'-a']", "jobs.-a", '"-a"', "not '-' first"),
+    ("[jobs.'a b']", 'jobs."a b"', '"a b"', "a-z"),
+    ("jobs.a = 'x'", "jobs.a", '"x": it must be a table', "in a table of this name"),
+    ("jobs.a.tiemout = '5s'", "jobs.a.tiemout", 'unknown key "tiemout"', "did you mean 'timeout'?"),
+    ("jobs.a.every = '0s'", "jobs.a.every", '"0s"', "from 1s to 366d"),
+    ("jobs.a.every = '366d1s'", "jobs.a.every", '"366d1s"', "from 1s to 366d"),
+    ("jobs.a.timeout = '24h1s'", "jobs.a.timeout", '"24h1s"', "from 1s to 24h"),
+    ("jobs.a.cron = '61 * * * *'", "jobs.a.cron", "out of range", "man 5 crontab"),
+    ("jobs.a.cron = '* * * *'", "jobs.a.cron", "4 fields", "write five, or six"),
+    ("jobs.a.cron = '* * * * * * *'", "jobs.a.cron", "7 fields", "write five, or six"),
+    ("jobs.a.cron = '@reboot'", "jobs.a.cron", "@reboot", ""),
+    ("jobs.a.cron = '0 0 30 2 *'", "jobs.a.cron", "0 0 30 2 *", ""),
+    ("jobs.a.cron = 5", "jobs.a.cron", "cannot use 5: it must be text", "quotes"),
+    ("jobs.a.at = '2030-01-01T00:00:00'", "jobs.a.at", '"2030-01-01T00:00:00"', "offset"),
+    ("jobs.a.at = 2030-01-01T00:00:00", "jobs.a.at", "2030-01-01T00:00:00", "offset"),
+    ("jobs.a.at = 2030-01-01", "jobs.a.at", "2030-01-01", "offset"),
+    ("jobs.a.at = 'tomorrow'", "jobs.a.at", '"tomorrow"', "offset"),
+    ("jobs.a.at = '0001-01-01T00:00:00+14:00'", "jobs.a.at", "0001", "1970 to 2199"),
+    ("jobs.a.at = '1969-12-31T23:59:59Z'", "jobs.a.at", "1969", "1970 to 2199"),
+    ("jobs.a.at = '2200-01-01T00:00:00Z'", "jobs.a.at", "2200", "1970 to 2199"),
+    ("jobs.a.at = 7", "jobs.a.at", "cannot use 7 as an instant", "offset"),
+    ("jobs.a.dialect = 'klingon'", "jobs.a.dialect", '"klingon"', "'strict', 'hermes' or 'nanoclaw'"),
+    ("jobs.a.dedupe = 'no'", "jobs.a.dedupe", '"no"', "'identity' or 'text'"),
+    ("jobs.a.enabled = 'yes'", "jobs.a.enabled", '"yes": it must be true or false', "without quotes"),
+    ("jobs.a.options = []", "jobs.a.options", "it must be a table", "table of this name"),
+    ("jobs.a.options.d = 2030-01-01", "jobs.a.options.d", "no dates and times", "as text"),
+    ("jobs.a.options.d = [1, { x = nan }]", "jobs.a.options.d[1].x", "no such number", ""),
+    ("jobs.a.options.d = inf", "jobs.a.options.d", "no such number", ""),
+    ("jobs.a.options.d = 9223372036854775808", "jobs.a.options.d", "64 bits", "as text"),
+    ("jobs.a.options.d = 0x" + "f" * 5000, "jobs.a.options.d", "a very large number", "as text"),
+    ("jobs.a.options.d = " + "[" * 17 + "]" * 17, "jobs.a.options.d" + "[0]" * 16, "levels deep", "fewer"),
+    ("jobs.a.options.d = '" + "x" * 65536 + "'", "jobs.a.options", "over 64 KiB", "keep large data in a file"),
+    ("jobs.a.env.A = '" + "x" * 65537 + "'", "jobs.a.env.A", "not shown", "64 KiB"),
+    ('jobs.a.script = "a\\u0000b"', "jobs.a.script", "NUL", "take that out"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "message", "remedy"), BAD, ids=[row[0][:40] for row in BAD])
+def test_a_bad_value_is_told_with_its_key_its_value_and_a_remedy(
+    tmp_path: Path, text: str, key: str, message: str, remedy: str
+) -> None:
+    (problem,) = problems_of(tmp_path, text)
+    assert problem.file == str(tmp_path / "config.toml")
+    assert problem.key == key
+    assert problem.message.startswith("cannot ")
+    assert message in problem.message
+    assert remedy in problem.remedy
+    assert problem.remedy
+    assert not JARGON.search(str(problem))
+
+
+AT_THE_LIMIT = [
+    "agent.timeout = '1s'",
+    "agent.timeout = '24h'",
+    "agent.attempts = 1",
+    "agent.attempts = 100",
+    "daemon.workers = 1",
+    "daemon.workers = 64",
+    "daemon.drain = '0s'",
+    "daemon.drain = '5m'",
+    "retention.history = '1d'",
+    "retention.history = '3660d'",
+    "retention.outputs = 1000000",
+    "jobs.a.every = '1s'",
+    "jobs.a.every = '366d'",
+    "jobs.a.timeout = '24h'",
+    "jobs.a.at = '1970-01-01T00:00:00Z'",
+    "jobs.a.at = '2199-12-31T23:59:59Z'",
+    "jobs.a.cron = '*/10 * * * * *'",
+    "jobs.a.options.d = 9223372036854775807",
+    "jobs.a.options.d = " + "[" * 16 + "]" * 16,
+    "jobs.a.options.d = '" + "x" * (65536 - len('{"d":""}')) + "'",
+    "jobs.a.env.A = '" + "x" * 65536 + "'",
+    f"[jobs.{'a' * 64}]",
+    f"owner.emails = ['{'a' * 248}@b.org']",
+]
+
+
+@pytest.mark.parametrize("text", AT_THE_LIMIT, ids=[text[:40] for text in AT_THE_LIMIT])
+def test_a_value_at_its_limit_is_accepted(tmp_path: Path, text: str) -> None:
+    settings_of(tmp_path, text)
+
+
+@pytest.mark.parametrize("text", [f"[jobs.{'a' * 65}]", f"owner.emails = ['{'a' * 249}@b.org']"])
+def test_a_name_one_past_its_limit_is_refused(tmp_path: Path, text: str) -> None:
+    assert len(problems_of(tmp_path, text)) == 1
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    problems = problems_of(
+        tmp_path,
+        """
+        colour = 1
+        [owner]
+        zone = "Mars/Base"
+        emails = ["me"]
+        [agent]
+        timeout = 5
+        command = ["x"]
+        [jobs.a]
+        every = "never"
+        at = "never"
+        options = { when = 2030-01-01 }
+        [jobs.B]
+        """,
+    )
+    assert [problem.key for problem in problems] == [
+        *("owner.emails[0]", "owner.zone", "agent.timeout", "jobs.a.every", "jobs.a.at", "jobs.B", "colour"),
+        *("jobs.a.options.when", "agent.kind"),
+    ]
+
+
+def test_a_reading_goes_on_behind_its_faults(tmp_path: Path) -> None:
+    home = home_at(tmp_path, 'jobs.a = { every = "1h", timeout = 5 }\njobs.b.nonsense = 1\njobs.b.cron = "@daily"')
+    reading = read_settings(home.config_file)
+    assert reading.broken == {"jobs.a.timeout", "jobs.b.nonsense"}
+    assert reading.settings.jobs["a"].every == timedelta(hours=1)
+    assert reading.settings.jobs["b"].cron == "@daily"
+
+
+def test_no_broken_value_under_env_or_secrets_is_ever_shown(tmp_path: Path) -> None:
+    problems = problems_of(
+        tmp_path,
+        """
+        agent.env = { A = 11112222 }
+        agent.secrets = { B = "sk-1111", C = { env = 11113333 }, D = { env = "sk-1111" } }
+        jobs.a.env = { A = ["sk-1111"] }
+        jobs.a.secrets = "sk-1111"
+        jobs.b.options = { url = "https://me:sk-1111@example.org", day = 2030-01-01 }
+        """,
+    )
+    assert {problem.key.split(".")[0] for problem in problems} == {"agent", "jobs"}
+    assert len(problems) == 7
+    assert "1111" not in "\n".join(map(str, problems))
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"[owner]\nzone = Europe\n", "cannot read line 2, column 8: invalid value"),
+        (b"a = 10m\n", "cannot read line 1, column 7"),
+        (b"a = 1\na = 2\n", "cannot read line 2, column 6: cannot overwrite a value"),
+        (b'a = "x', "cannot read line 1, column 7: unterminated string"),
+        (b"\xef\xbb\xbfa = 1", "cannot read line 1, column 1: a byte order mark"),
+        (b"# ok\na = '\xff'", "cannot read line 2, column 6: the byte 0xff is not UTF-8"),
+        ("a = 1".encode("utf-16"), "cannot read line 1, column 1: the byte 0xff"),
+        (b"a = " + b"[" * 5000, "nested too deeply"),
+        (b"a = " + b"9" * 5000, "a number in it is too long"),
+        (b"#" * (1024 * 1024 + 1), "not a file of at most 1 MiB"),
+    ],
+    ids=lambda value: repr(value[:20]),
+)
+def test_a_file_that_is_no_toml_is_told_with_its_line(tmp_path: Path, raw: bytes, message: str) -> None:
+    (problem,) = problems_of(tmp_path, raw)
+    assert problem.message.startswith("cannot")
+    assert message in problem.message
+    assert problem.remedy
+
+
+def test_a_file_of_exactly_one_mebibyte_is_read(tmp_path: Path) -> None:
+    assert settings_of(tmp_path, "#" * (1024 * 1024)) == Settings()
+
+
+def test_a_folder_a_fifo_and_a_dangling_link_are_no_configuration(tmp_path: Path) -> None:
+    makers: tuple[Callable[[Path], None], ...] = (os.mkdir, os.mkfifo, lambda path: path.symlink_to("/nowhere/x"))
+    for number, make in enumerate(makers):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        home = home_at(folder)
+        make(home.config_file)
+        with pytest.raises(ConfigError, match="cannot"):
+            load_settings(home)
+
+
+def test_a_file_named_by_the_owner_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        read_settings(tmp_path / "absent.toml", must_exist=True)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        AgentSettings().kind = "command"
+
+
+@pytest.mark.parametrize(("tz", "shown"), [("Asia/Tokyo", "Asia/Tokyo"), (":Asia/Tokyo", "Asia/Tokyo")])
+def test_the_hosts_zone_is_a_name_and_never_an_offset(tz: str, shown: str) -> None:
+    program = "from heartbeat.config import host_zone; print(host_zone())"
+    environ = {**os.environ, "TZ": tz}
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == shown
+
+
+def test_a_host_whose_zone_cannot_be_told_needs_one_in_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conflicting() -> str:
+        raise LookupError("two time zones are configured")
+
+    monkeypatch.setattr("tzlocal.get_localzone_name", conflicting)
+    (problem,) = problems_of(tmp_path, "")
+    assert (problem.key, "time zone of this machine" in problem.message) == ("owner.zone", True)
+    assert settings_of(tmp_path, "owner.zone = 'Asia/Tokyo'").owner.zone == "Asia/Tokyo"
+
+
+# The reference page, the schema, the examples
+
+
+def test_the_reference_page_holds_every_key_with_its_default() -> None:
+    text = (CONFIG / "default.toml").read_text()
+    given = tomllib.loads(text)
+    assert Settings.model_validate(given) == Settings()
+    for section, field in Settings.model_fields.items():
+        if section != "jobs":
+            keys = set(field.get_default(call_default_factory=True).model_dump())
+            assert keys - {"zone"} == set(given[section]), section
+
+
+def test_the_reference_page_with_every_example_taken_in_is_valid() -> None:
+    text = (CONFIG / "default.toml").read_text()
+    active = re.sub(r"(?m)^command = \[\]\n", "", text)
+    settings = Settings.model_validate(tomllib.loads(re.sub(r"(?m)^#(?! )", "", active)))
+    given = {key for job in settings.jobs.values() for key in job.model_fields_set}
+    assert given == set(type(settings.jobs["my-check"]).model_fields), "a key of jobs is not explained"
+
+
+def test_every_line_of_the_reference_page_that_sets_a_key_is_explained() -> None:
+    lines = (CONFIG / "default.toml").read_text().splitlines()
+    sections = ("owner", "environment", "daemon", "retention", "log")
+    for above, line in pairwise(lines):
+        if re.match(r"[a-z]+ = ", line):
+            assert above.startswith("# "), line
+    assert all(f"[{section}]" in lines for section in sections)
+
+
+def test_the_schema_is_made_from_the_models() -> None:
+    made = json.loads((CONFIG / "config.schema.json").read_text())
+    assert made == schema(), "run `python -m heartbeat.config_schema > config/config.schema.json`"
+
+
+@pytest.mark.parametrize(
+    "name", ["default.toml", *(f"examples/{path.name}" for path in (CONFIG / "examples").iterdir())]
+)
+def test_schema_and_models_accept_what_is_shipped(tmp_path: Path, name: str) -> None:
+    text = (CONFIG / name).read_text()
+    settings_of(tmp_path, text)
+    as_json = json.loads(json.dumps(tomllib.loads(text), default=lambda instant: instant.isoformat()))
+    jsonschema.validate(as_json, schema())
+
+
+@pytest.mark.parametrize("text", ["colour = 1", "agent.attempts = 0", "jobs.a.every = 5", "agent.kind = 'robot'"])
+def test_the_schema_refuses_what_the_models_refuse(text: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tomllib.loads(text), schema())
+
+
+# Anything at all
+
+SCALARS = (
+    st.text(max_size=8)
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.datetimes()
+    | st.datetimes(timezones=st.just(UTC))
+    | st.dates()
+    | st.times()
+    | st.sampled_from(["10m", "command", "Europe/Berlin", "me@example.org", "* * * * *", "\0", "-1s", ""])
+)
+NAMES = {key for model in (Settings, AgentSettings, JobSettings) for key in model.model_fields}
+KEYS = st.text(max_size=4) | st.sampled_from([*sorted(NAMES), "my-check", "zone", "emails", "file", "path", "level"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4))
+TABLES = st.dictionaries(KEYS, VALUES | st.dictionaries(KEYS, VALUES, max_size=4), max_size=5)
+
+
+def as_toml(value: Any) -> str:
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{as_toml(key)} = {as_toml(inner)}" for key, inner in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(as_toml, value)) + "]"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case bool() | int():
+            return str(value).lower()
+        case float():
+            return "nan" if math.isnan(value) else str(value)
+    text: str = value.isoformat()
+    return text
+
+
+@run_with(deadline=None)
+@given(TABLES)
+def test_any_table_either_loads_or_is_told_in_our_own_words(
+    tmp_path_factory: pytest.TempPathFactory, table: Any
+) -> None:
+    text = "\n".join(f"{as_toml(key)} = {as_toml(value)}" for key, value in table.items())
+    assert set(tomllib.loads(text)) == set(table)
+    for problem in faults_in(tmp_path_factory.getbasetemp(), text):
+        assert problem.message.startswith("cannot ")
+        assert problem.remedy
+        assert "\n" not in str(problem)
+        assert not re.search(r"pydantic|Input should|Extra inputs|https://errors", str(problem))
+
+
+@run_with(deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_either_load_or_are_told(tmp_path_factory: pytest.TempPathFactory, raw: bytes) -> None:
+    for problem in faults_in(tmp_path_factory.getbasetemp(), raw):
+        assert problem.message.startswith("cannot ")

@@ -1,0 +1,607 @@
+"""What becomes of each finding: every state of the ledger against every report, and the order of the rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from heartbeat.decide import Rules, decide
+from heartbeat.model import (
+    Action,
+    Change,
+    Decision,
+    Finding,
+    Gate,
+    JobState,
+    Judgement,
+    Known,
+    Source,
+    State,
+    Urgency,
+    Verdict,
+    View,
+    WhenAbsent,
+)
+
+NOW = datetime(2026, 6, 10, 8, tzinfo=UTC)
+INSTANT = timedelta.resolution
+FAULTS = (Verdict.FAILED, Verdict.TIMEOUT)
+
+
+def finding(key: str = "k", version: str = "1", **fields: Any) -> Finding:
+    return replace(Finding(key, f"title of {key}", version), **fields)
+
+
+def judged(verdict: Verdict, *findings: Finding, sources: tuple[Source, ...] = ()) -> Judgement:
+    gate = Gate(verdict is Verdict.WAKE, findings=findings, sources=sources)
+    return Judgement(verdict, str(verdict), "because", gate=gate)
+
+
+def view(*known: Known) -> View:
+    return View(JobState("job", NOW), {item.finding.key: item for item in known})
+
+
+def held(state: State, rule: str = "wake", item: Finding | None = None, **fields: Any) -> Known:
+    return replace(Known("fnd_1", item or finding(), state, rule), **fields)
+
+
+def short(decision: Decision) -> str:
+    return f"{decision.action} {decision.change}"
+
+
+def decide_one(judgement: Judgement, known: View, rules: Rules = Rules(), now: datetime = NOW) -> Decision:  # noqa: B008 - frozen
+    (decision,) = decide(judgement, known, rules, now)
+    return decision
+
+
+HOLDS = {
+    "nothing": None,
+    "waiting for the agent": held(State.WAKE),
+    "being sent": held(State.WAKE, sending=True),
+    "held": held(State.HELD, "quiet_hours"),
+    "in the brief: quiet": held(State.BRIEF, "quiet"),
+    "in the brief: fault": held(State.BRIEF, "fault"),
+    "in the brief: low": held(State.BRIEF, "low"),
+    "in the brief: expired": held(State.BRIEF, "expired"),
+    "in the brief: no agent": held(State.BRIEF, "no_agent"),
+    "in the brief: given up": held(State.BRIEF, "agent_failed"),
+    "told": held(State.TOLD, "settled"),
+    "briefed": held(State.BRIEFED, "brief"),
+    "known": held(State.KNOWN, "baseline"),
+    "dropped": held(State.DROPPED, "cancelled"),
+    "update waiting": held(State.WAKE, change=Change.UPDATE),
+    "update in the brief": held(State.BRIEF, "quiet", change=Change.UPDATE),
+    "update dropped": held(State.DROPPED, "cancelled", change=Change.UPDATE),
+}
+
+# What the ledger holds; what is reported; the decision after a verdict wake, quiet, failed or timeout.
+REPORTED = """
+nothing                 same    wake new          brief new         brief new
+nothing                 retract drop retraction   drop retraction   drop retraction
+waiting for the agent   same    duplicate same    duplicate same    duplicate same
+waiting for the agent   newer   wake new          brief new         brief new
+waiting for the agent   retract drop withdrawal   drop withdrawal   drop withdrawal
+being sent              same    duplicate same    duplicate same    duplicate same
+being sent              newer   wake update       brief update      brief update
+being sent              retract wake retraction   brief retraction  brief retraction
+held                    same    duplicate same    duplicate same    duplicate same
+held                    newer   wake new          brief new         brief new
+held                    retract drop withdrawal   drop withdrawal   drop withdrawal
+in the brief: quiet     same    wake same         duplicate same    duplicate same
+in the brief: quiet     newer   wake new          brief new         brief new
+in the brief: quiet     retract drop withdrawal   drop withdrawal   drop withdrawal
+in the brief: fault     same    wake same         duplicate same    duplicate same
+in the brief: fault     newer   wake new          brief new         brief new
+in the brief: fault     retract drop withdrawal   drop withdrawal   drop withdrawal
+in the brief: low       same    duplicate same    duplicate same    duplicate same
+in the brief: low       newer   wake new          brief new         brief new
+in the brief: low       retract drop withdrawal   drop withdrawal   drop withdrawal
+in the brief: expired   same    duplicate same    duplicate same    duplicate same
+in the brief: expired   newer   wake new          brief new         brief new
+in the brief: expired   retract drop withdrawal   drop withdrawal   drop withdrawal
+in the brief: no agent  same    duplicate same    duplicate same    duplicate same
+in the brief: no agent  newer   wake new          brief new         brief new
+in the brief: no agent  retract drop withdrawal   drop withdrawal   drop withdrawal
+in the brief: given up  same    duplicate same    duplicate same    duplicate same
+in the brief: given up  newer   wake new          brief new         brief new
+in the brief: given up  retract drop withdrawal   drop withdrawal   drop withdrawal
+told                    same    duplicate same    duplicate same    duplicate same
+told                    newer   wake update       brief update      brief update
+told                    retract wake retraction   brief retraction  brief retraction
+briefed                 same    duplicate same    duplicate same    duplicate same
+briefed                 newer   wake update       brief update      brief update
+briefed                 retract wake retraction   brief retraction  brief retraction
+known                   same    duplicate same    duplicate same    duplicate same
+known                   newer   wake update       brief update      brief update
+known                   retract wake retraction   brief retraction  brief retraction
+dropped                 same    duplicate same    duplicate same    duplicate same
+dropped                 newer   wake new          brief new         brief new
+dropped                 retract drop withdrawal   drop withdrawal   drop withdrawal
+update waiting          same    duplicate same    duplicate same    duplicate same
+update waiting          newer   wake update       brief update      brief update
+update waiting          retract wake retraction   brief retraction  brief retraction
+update in the brief     same    wake same         duplicate same    duplicate same
+update in the brief     newer   wake update       brief update      brief update
+update in the brief     retract wake retraction   brief retraction  brief retraction
+update dropped          same    duplicate same    duplicate same    duplicate same
+update dropped          newer   wake update       brief update      brief update
+update dropped          retract wake retraction   brief retraction  brief retraction
+"""
+
+# What the ledger holds and no complete run reports any more; by `when_absent`, the last after `useful_until`.
+ABSENT = """
+waiting for the agent   -   drop forgotten    drop withdrawal   drop forgotten
+being sent              -   drop forgotten    wake retraction   drop forgotten
+held                    -   drop forgotten    drop withdrawal   drop forgotten
+in the brief: quiet     -   drop forgotten    drop withdrawal   drop forgotten
+in the brief: fault     -   drop forgotten    drop withdrawal   drop forgotten
+in the brief: low       -   drop forgotten    drop withdrawal   drop forgotten
+in the brief: expired   -   drop forgotten    drop withdrawal   drop forgotten
+in the brief: no agent  -   drop forgotten    drop withdrawal   drop forgotten
+in the brief: given up  -   drop forgotten    drop withdrawal   drop forgotten
+told                    -   drop forgotten    wake retraction   drop forgotten
+briefed                 -   drop forgotten    brief retraction  drop forgotten
+known                   -   drop forgotten    drop forgotten    drop forgotten
+dropped                 -   drop forgotten    drop forgotten    drop forgotten
+update waiting          -   drop forgotten    wake retraction   drop forgotten
+update in the brief     -   drop forgotten    wake retraction   drop forgotten
+update dropped          -   drop forgotten    wake retraction   drop forgotten
+"""
+
+
+def rows(table: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in table.strip().splitlines()]
+
+
+def reports() -> list[tuple[str, str, Verdict, str]]:
+    cases = []
+    for line in REPORTED.strip().splitlines():
+        name, how, cells = line[:24].strip(), line[24:32].strip(), line[32:]
+        wake, quiet, fault = cells[:18].strip(), cells[18:36].strip(), cells[36:].strip()
+        outcomes = {Verdict.WAKE: wake, Verdict.QUIET: quiet, **dict.fromkeys(FAULTS, fault)}
+        cases += [(name, how, verdict, outcome) for verdict, outcome in outcomes.items()]
+    return cases
+
+
+def test_the_tables_hold_every_state_of_the_ledger() -> None:
+    assert {(name, how) for name, how, _, _ in reports()} == set(product(HOLDS, ("same", "newer", "retract"))) - {
+        ("nothing", "newer")
+    }
+    assert {row[0] for row in rows(ABSENT)} == set(HOLDS) - {"nothing"}
+    assert {known.state for known in HOLDS.values() if known} == set(State) - {State.WITHDRAWN}
+
+
+@pytest.mark.parametrize(("name", "how", "verdict", "expected"), reports())
+def test_a_report_meets_what_the_ledger_holds(name: str, how: str, verdict: Verdict, expected: str) -> None:
+    known = HOLDS[name]
+    item = {"same": finding(), "newer": finding(version="2"), "retract": finding(retract=True)}[how]
+    decision = decide_one(judged(verdict, item), view(*([known] if known else [])))
+    assert short(decision) == expected
+    assert decision.finding == item
+    assert decision.known == known
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAKE, Verdict.QUIET])
+@pytest.mark.parametrize("row", rows(ABSENT), ids=lambda row: row[0])
+def test_what_is_no_longer_reported_is_decided_by_when_absent(row: list[str], verdict: Verdict) -> None:
+    name, keep, forget, retract, late = row
+    known = HOLDS[name]
+    assert known is not None
+    outcomes = [
+        (WhenAbsent.KEEP, None, keep),
+        (WhenAbsent.KEEP, NOW - INSTANT, keep),
+        (WhenAbsent.FORGET, None, forget),
+        (WhenAbsent.FORGET, NOW + INSTANT, forget),
+        (WhenAbsent.FORGET, NOW - INSTANT, forget),
+        (WhenAbsent.RETRACT, None, retract),
+        (WhenAbsent.RETRACT, NOW + INSTANT, retract),
+        (WhenAbsent.RETRACT, NOW, retract),
+        (WhenAbsent.RETRACT, NOW - INSTANT, late),
+    ]
+    for when_absent, until, expected in outcomes:
+        gone = replace(known, finding=finding(when_absent=when_absent, useful_until=until))
+        decisions = decide(judged(verdict, sources=(Source("a", ok=True),)), view(gone), Rules(), NOW)
+        assert [short(decision) for decision in decisions] == ([] if expected == "-" else [expected])
+        for decision in decisions:
+            assert decision.known == gone
+            assert decision.finding == replace(gone.finding, retract=decision.change is Change.RETRACTION)
+
+
+@pytest.mark.parametrize("when_absent", list(WhenAbsent))
+@pytest.mark.parametrize("name", sorted(HOLDS.keys() - {"nothing"}))
+def test_after_a_fault_or_a_failed_source_nothing_counts_as_absent(name: str, when_absent: WhenAbsent) -> None:
+    known = HOLDS[name]
+    assert known is not None
+    gone = view(replace(known, finding=finding(when_absent=when_absent)))
+    for verdict in FAULTS:
+        assert decide(judged(verdict), gone, Rules(), NOW) == ()
+    sources = (Source("a", ok=True), Source("b", ok=False), Source("c", ok=True))
+    for verdict in (Verdict.WAKE, Verdict.QUIET):
+        assert decide(judged(verdict, sources=sources), gone, Rules(), NOW) == ()
+
+
+def test_a_retraction_for_absence_does_not_say_that_the_script_asked_to_wake() -> None:
+    for state in (State.TOLD, State.BRIEFED):
+        told = held(state, item=finding(when_absent=WhenAbsent.RETRACT))
+        for verdict in (Verdict.WAKE, Verdict.QUIET):
+            decision = decide_one(judged(verdict), view(told))
+            assert "script" not in decision.reason
+
+
+def test_a_retraction_for_absence_obeys_the_other_rules() -> None:
+    low = held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT, urgency=Urgency.LOW))
+    assert decide_one(judged(Verdict.WAKE), view(low)).rule == "low"
+    told = held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT))
+    assert decide_one(judged(Verdict.WAKE), view(told), Rules(agent=False)).rule == "no_agent"
+
+
+def test_a_run_without_a_gate_decides_nothing() -> None:
+    known = view(held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT)))
+    for verdict in (Verdict.MALFORMED, *FAULTS):
+        assert decide(Judgement(verdict, "x", "because"), known, Rules(), NOW) == ()
+
+
+# Rules in order
+
+LOW = Urgency.LOW
+PAST = NOW - INSTANT
+
+
+@pytest.mark.parametrize(
+    ("verdict", "item", "rules", "action", "name"),
+    [
+        (
+            Verdict.FAILED,
+            finding(urgency=LOW, useful_until=PAST),
+            Rules(agent=False, baseline=True),
+            "drop",
+            "baseline",
+        ),
+        (Verdict.QUIET, finding(), Rules(baseline=True), "drop", "baseline"),
+        (Verdict.FAILED, finding(urgency=LOW, useful_until=PAST), Rules(agent=False), "brief", "fault"),
+        (Verdict.TIMEOUT, finding(urgency=Urgency.CRITICAL), Rules(), "brief", "fault"),
+        (Verdict.QUIET, finding(urgency=LOW, useful_until=PAST), Rules(agent=False), "brief", "quiet"),
+        (Verdict.QUIET, finding(urgency=Urgency.CRITICAL), Rules(), "brief", "quiet"),
+        (Verdict.WAKE, finding(urgency=LOW, useful_until=PAST), Rules(agent=False), "brief", "low"),
+        (Verdict.WAKE, finding(useful_until=PAST), Rules(agent=False), "brief", "expired"),
+        (Verdict.WAKE, finding(), Rules(agent=False), "brief", "no_agent"),
+        (Verdict.WAKE, finding(), Rules(), "wake", "wake"),
+        (Verdict.WAKE, finding(urgency=Urgency.HIGH), Rules(), "wake", "wake"),
+        (Verdict.WAKE, finding(urgency=Urgency.CRITICAL), Rules(), "wake", "wake"),
+    ],
+)
+def test_the_first_rule_that_applies_decides_and_the_trace_names_each_looked_at(
+    verdict: Verdict, item: Finding, rules: Rules, action: str, name: str
+) -> None:
+    decision = decide_one(judged(verdict, item), view(), rules)
+    assert (decision.action, decision.rule) == (action, name)
+    order = ("baseline", "fault", "quiet", "low", "expired", "no_agent", "wake")
+    looked_at = order[: order.index(name) + 1]
+    assert tuple(step.rule for step in decision.trace) == looked_at
+    assert [step.outcome for step in decision.trace] == ["passed"] * (len(looked_at) - 1) + [action]
+    assert decision.trace[-1].reason == decision.reason
+
+
+@pytest.mark.parametrize(
+    ("until", "name"),
+    [
+        (None, "wake"),
+        (NOW + INSTANT, "wake"),
+        (NOW, "wake"),
+        (NOW - INSTANT, "expired"),
+        (NOW - timedelta(days=9), "expired"),
+    ],
+)
+def test_a_finding_is_expired_only_past_its_last_useful_instant(until: datetime | None, name: str) -> None:
+    assert decide_one(judged(Verdict.WAKE, finding(useful_until=until)), view()).rule == name
+
+
+def test_the_reason_for_expiry_names_the_instant_in_the_zone_it_was_written_in() -> None:
+    until = datetime(2026, 6, 10, 9, 30, tzinfo=timezone(timedelta(hours=2)))
+    decision = decide_one(judged(Verdict.WAKE, finding(useful_until=until)), view())
+    assert "2026-06-10 09:30 UTC+02:00" in decision.reason
+    decision = decide_one(judged(Verdict.WAKE, finding(useful_until=until.astimezone(UTC))), view())
+    assert "2026-06-10 07:30 UTC:" in decision.reason
+
+
+def test_a_baseline_run_takes_what_exists_as_known_but_still_hears_a_retraction() -> None:
+    rules = Rules(baseline=True)
+    assert short(decide_one(judged(Verdict.WAKE, finding()), view(), rules)) == "drop new"
+    told = view(held(State.TOLD))
+    assert short(decide_one(judged(Verdict.WAKE, finding(retract=True)), told, rules)) == "wake retraction"
+
+
+@pytest.mark.parametrize(
+    ("item", "rules", "expected"),
+    [
+        (finding(), Rules(), "wake same"),
+        (finding(urgency=Urgency.LOW), Rules(), "duplicate same"),
+        (finding(useful_until=PAST), Rules(), "duplicate same"),
+        (finding(), Rules(agent=False), "duplicate same"),
+        (finding(), Rules(baseline=True), "duplicate same"),
+    ],
+)
+def test_what_a_quiet_run_reported_wakes_later_only_if_no_rule_stands_against_it(
+    item: Finding, rules: Rules, expected: str
+) -> None:
+    assert short(decide_one(judged(Verdict.WAKE, item), view(held(State.BRIEF, "quiet")), rules)) == expected
+
+
+# One key twice in one run
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ((finding(), finding()), ["wake new", "duplicate same"]),
+        ((finding(), finding(version="2")), ["wake new", "wake new"]),
+        ((finding(), finding(retract=True)), ["wake new", "drop withdrawal"]),
+        ((finding(), finding(retract=True), finding()), ["wake new", "drop withdrawal", "wake new"]),
+        ((finding(retract=True), finding()), ["drop retraction", "wake new"]),
+        ((finding(urgency=LOW), finding(urgency=LOW)), ["brief new", "duplicate same"]),
+    ],
+)
+def test_the_second_report_of_a_key_in_one_run_meets_the_first(items: tuple[Finding, ...], expected: list[str]) -> None:
+    first, second, *_ = decisions = decide(judged(Verdict.WAKE, *items), view(), Rules(), NOW)
+    assert [short(decision) for decision in decisions] == expected
+    assert first.known is None
+    if first.change is Change.NEW:
+        assert second.known is not None
+        assert second.known.finding_id == ""
+        assert second.known.finding == items[0]
+
+
+def test_a_told_thing_updated_and_retracted_in_one_run_is_retracted() -> None:
+    items = (finding(version="2"), finding(version="2", retract=True), finding(version="2", retract=True))
+    decisions = decide(judged(Verdict.WAKE, *items), view(held(State.TOLD)), Rules(), NOW)
+    assert [short(decision) for decision in decisions] == ["wake update", "wake retraction", "drop retraction"]
+
+
+def test_a_promoted_finding_is_promoted_once_in_one_run() -> None:
+    decisions = decide(judged(Verdict.WAKE, finding(), finding()), view(held(State.BRIEF, "quiet")), Rules(), NOW)
+    assert [short(decision) for decision in decisions] == ["wake same", "duplicate same"]
+    assert decisions[1].known is not None
+    assert decisions[1].known.finding_id == "fnd_1"
+
+
+def test_decisions_follow_the_order_of_the_findings_and_then_come_the_absent() -> None:
+    known = view(*(held(State.TOLD, item=finding(key, when_absent=WhenAbsent.FORGET)) for key in "xyz"))
+    decisions = decide(judged(Verdict.QUIET, finding("b"), finding("y"), finding("a")), known, Rules(), NOW)
+    assert [decision.finding.key for decision in decisions] == ["b", "y", "a", "x", "z"]
+
+
+# Properties
+
+texts = st.text(max_size=6)
+findings = st.builds(
+    Finding,
+    key=st.sampled_from("abc"),
+    title=texts,
+    version=st.sampled_from(("", "1", "2")),
+    urgency=st.sampled_from(Urgency),
+    useful_until=st.none() | st.datetimes(timezones=st.sampled_from((UTC, timezone(timedelta(hours=-14))))),
+    retract=st.booleans(),
+    when_absent=st.sampled_from(WhenAbsent),
+    body=texts,
+)
+sources_said = st.lists(st.builds(Source, texts, st.booleans()), max_size=2).map(tuple)
+gates = st.none() | st.builds(
+    Gate, st.booleans(), findings=st.lists(findings, max_size=5).map(tuple), sources=sources_said
+)
+judgements = st.builds(Judgement, st.sampled_from(Verdict), texts, texts, gate=gates)
+knowns = st.builds(
+    Known,
+    finding_id=st.just("fnd_1"),
+    finding=findings,
+    state=st.sampled_from(State),
+    rule=st.sampled_from(("quiet", "fault", "low", "wake", "agent_failed")),
+    sending=st.booleans(),
+    change=st.sampled_from((Change.NEW, Change.UPDATE)),
+)
+views = st.lists(knowns, max_size=3).map(lambda items: view(*items))
+rules_of_owner = st.builds(Rules, st.booleans(), st.booleans())
+
+
+@given(judgement=judgements, known=views, rules=rules_of_owner)
+@settings(deadline=None)
+def test_each_finding_is_decided_once_with_a_reason_in_words_and_always_alike(
+    judgement: Judgement, known: View, rules: Rules
+) -> None:
+    before = dict(known.known)
+    decisions = decide(judgement, known, rules, NOW)
+    assert decisions == decide(judgement, known, rules, NOW)
+    assert known.known == before
+    reported = judgement.gate.findings if judgement.gate else ()
+    assert tuple(decision.finding for decision in decisions[: len(reported)]) == reported
+    assert len({decision.finding.key for decision in decisions[len(reported) :]}) == len(decisions) - len(reported)
+    for decision in decisions:
+        assert " " in decision.reason
+        assert decision.trace[-1].rule == decision.rule
+        assert decision.trace[-1].outcome == decision.action
+        assert decision.trace[-1].reason == decision.reason
+        if decision.action is Action.WAKE:
+            assert rules.agent
+            assert not judgement.verdict.is_fault
+            assert decision.finding.urgency is not Urgency.LOW
+
+
+@dataclass
+class Row:
+    """A finding as a ledger keeps it; `life` counts the episodes of its key."""
+
+    finding: Finding
+    change: Change
+    state: State
+    rule: str
+    life: int
+    sending: bool = False
+
+
+@dataclass
+class Book:
+    """The smallest ledger: what each key stands for, and every row there ever was."""
+
+    rows: list[Row] = field(default_factory=list)
+    current: dict[str, Row] = field(default_factory=dict)
+
+    def view(self) -> View:
+        return view(
+            *(
+                Known(str(self.rows.index(row)), row.finding, row.state, row.rule, row.sending, row.change)
+                for row in self.current.values()
+            )
+        )
+
+    def settle(self, decision: Decision, life: int) -> None:
+        key = decision.finding.key
+        row = self.current.get(key)
+        state = {"wake": State.WAKE, "brief": State.BRIEF, "drop": State.DROPPED}.get(decision.action, State.DROPPED)
+        if decision.known is not None and decision.known.finding_id:
+            assert row is self.rows[int(decision.known.finding_id)]
+        if decision.change is Change.SAME:
+            assert row is not None
+            if decision.action is Action.WAKE:
+                row.state, row.rule = state, decision.rule
+            return
+        if row is not None:
+            self.current.pop(key)
+            if decision.change is not Change.FORGOTTEN and not row.state.was_told and not row.sending:
+                row.state = State.WITHDRAWN
+        if decision.action is not Action.DROP:
+            self.rows.append(Row(decision.finding, decision.change, state, decision.rule, life))
+            if decision.change is not Change.RETRACTION:
+                self.current[key] = self.rows[-1]
+
+    def waiting(self, *states: State) -> list[Row]:
+        return [row for row in self.rows if row.state in states]
+
+
+class Weeks(RuleBasedStateMachine):
+    """Any order of runs, tellings and briefs. What the script said is followed here without asking `decide`."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.book = Book()
+        self.version: dict[str, str] = {}  # what the script last reported under a key that still stands
+        self.when_absent: dict[str, WhenAbsent] = {}
+        self.life: Counter[str] = Counter()
+        self.told: list[Row] = []
+        self.owner_believes: set[str] = set()
+        self.over: set[tuple[str, int]] = set()  # conditions that ended: nothing to take back
+
+    def tell(self, row: Row, state: State) -> None:
+        key = row.finding.key
+        row.state, row.sending = state, False
+        self.told.append(row)
+        if row.change is Change.RETRACTION:
+            self.owner_believes.discard(key)
+        elif key in self.version:
+            self.owner_believes.add(key)
+        elif (key, row.life) not in self.over:
+            later = self.book.rows[self.book.rows.index(row) :]
+            assert any(other.finding.key == key and other.change is Change.RETRACTION for other in later)
+
+    @rule(
+        verdict=st.sampled_from([Verdict.WAKE, Verdict.WAKE, Verdict.QUIET, Verdict.FAILED]),
+        ok=st.sampled_from([True, True, False]),
+        items=st.lists(
+            st.builds(
+                finding,
+                key=st.sampled_from("aab"),
+                version=st.sampled_from("12"),
+                retract=st.sampled_from([False, False, True]),
+                when_absent=st.sampled_from(WhenAbsent),
+            ),
+            max_size=2,
+        ),
+    )
+    def run(self, verdict: Verdict, ok: bool, items: list[Finding]) -> None:
+        judgement = judged(verdict, *items, sources=(Source("s", ok=ok),))
+        decisions = decide(judgement, self.book.view(), Rules(), NOW)
+        complete = ok and verdict is not Verdict.FAILED
+        ended = set()
+        if complete:
+            ended = {key for key, when in self.when_absent.items() if when is not WhenAbsent.KEEP}
+            ended -= {item.key for item in items}
+        for item, decision in zip(items, decisions, strict=False):
+            if self.version.get(item.key) != item.version or item.retract:
+                self.life[item.key] += 1
+            self.book.settle(decision, self.life[item.key])
+            if item.retract:
+                self._end(item.key)
+            else:
+                self.version[item.key] = item.version
+                if decision.change in (Change.NEW, Change.UPDATE):
+                    self.when_absent[item.key] = item.when_absent
+        for decision in decisions[len(items) :]:
+            assert decision.finding.key in ended
+            self.book.settle(decision, self.life[decision.finding.key])
+        for key in ended:
+            if self.when_absent[key] is WhenAbsent.FORGET:
+                self.owner_believes.discard(key)
+                self.over.add((key, self.life[key]))
+            self.life[key] += 1
+            self._end(key)
+
+    def _end(self, key: str) -> None:
+        if key in self.owner_believes:
+            waiting = self.book.waiting(State.WAKE, State.BRIEF)
+            assert any(row.finding.key == key and row.change is Change.RETRACTION for row in waiting)
+        self.version.pop(key, None)
+        self.when_absent.pop(key, None)
+
+    @rule()
+    def the_agent_is_called(self) -> None:
+        for row in self.book.waiting(State.WAKE):
+            row.sending = True
+
+    @rule()
+    def the_agent_accepts(self) -> None:
+        for row in self.book.waiting(State.WAKE):
+            self.tell(row, State.TOLD)
+
+    @rule()
+    def the_agent_is_away(self) -> None:
+        for row in self.book.waiting(State.WAKE):
+            row.sending = False
+
+    @rule()
+    def the_brief_is_read(self) -> None:
+        for row in self.book.waiting(State.BRIEF):
+            self.tell(row, State.BRIEFED)
+
+    @invariant()
+    def nothing_is_told_twice(self) -> None:
+        told = Counter((row.finding.key, row.life, row.change is Change.RETRACTION) for row in self.told)
+        assert not told or max(told.values()) == 1
+
+    @invariant()
+    def nothing_that_stands_is_undecided(self) -> None:
+        for key, version in self.version.items():
+            row = self.book.current[key]
+            assert row.finding.version == version
+            assert row.life == self.life[key]
+            assert row.state in (State.WAKE, State.BRIEF, State.TOLD, State.BRIEFED)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "book"):
+            return
+        self.the_agent_accepts()
+        self.the_brief_is_read()
+        self.nothing_is_told_twice()
+        told = {(row.finding.key, row.life) for row in self.told}
+        assert {(key, self.life[key]) for key in self.version} <= told
+        # What was told and then taken back is not believed any more.
+        assert self.owner_believes <= set(self.version)
+
+
+TestWeeks = Weeks.TestCase
+TestWeeks.settings = settings(deadline=None, max_examples=150, stateful_step_count=20)

@@ -1,0 +1,1217 @@
+"""What every ledger must do, whichever store keeps it: each module of heartbeat/stores is tried."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import heartbeat.stores
+from heartbeat.clock import new_id
+from heartbeat.errors import HeartbeatError, Invalid, NotFound, Refused
+from heartbeat.model import (
+    Action,
+    Captured,
+    Change,
+    Decision,
+    Execution,
+    FaultChange,
+    Finding,
+    Gate,
+    Judgement,
+    Known,
+    LedgerFinding,
+    Plan,
+    QueueItem,
+    Run,
+    Source,
+    State,
+    Step,
+    Streak,
+    Urgency,
+    Verdict,
+    View,
+    Wake,
+    WhenAbsent,
+)
+from heartbeat.ports import Ledger
+from heartbeat.stores.sqlite import item_key, item_version
+
+STORES = [module.name for module in pkgutil.iter_modules(heartbeat.stores.__path__)]
+JOB = "vip-mail"
+T0 = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
+OWNER = "4711:1234567"
+NOTHING_ELSE = Plan()
+REPORTED = ("k", "a", "b", "old", "disk")
+"""Keys that every script of these tests reports, so that the rules see what is known of them."""
+Decide = Callable[[View], tuple[Decision, ...]]
+
+
+@pytest.fixture(params=STORES)
+def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
+    store = importlib.import_module(f"heartbeat.stores.{request.param}")
+    opened = store.open_ledger(tmp_path / "ledger.db") if hasattr(store, "open_ledger") else store.open_memory()
+    yield opened
+    opened.close()
+
+
+def at(minute: float) -> datetime:
+    return T0 + timedelta(minutes=minute)
+
+
+def a_run(minute: float, job: str = JOB, *, slot: bool = True) -> Run:
+    return Run(
+        new_id("run", at(minute)), job, "schedule" if slot else "manual", at(minute) if slot else None, at(minute)
+    )
+
+
+def record(
+    ledger: Ledger,
+    minute: float,
+    decide: Decide = lambda _view: (),
+    *,
+    job: str = JOB,
+    verdict: Verdict = Verdict.WAKE,
+    plan: Plan = NOTHING_ELSE,
+    run: Run | None = None,
+) -> tuple[str, str | None]:
+    """One whole run; the ids of the run and of its wake."""
+    if run is None:
+        run = a_run(minute, job)
+        ledger.claim(run, OWNER)
+    reported = tuple(Finding(key, key) for key in REPORTED)
+    judgement = Judgement(verdict, verdict.value, "because", gate=Gate(verdict is Verdict.WAKE, findings=reported))
+    execution = Execution(at(minute), at(minute), exit_code=0)
+    _plan, wake_id = ledger.record(
+        run, execution, judgement, lambda view: replace(plan, decisions=decide(view)), agent="claude"
+    )
+    return run.id, wake_id
+
+
+def decision(
+    key: str, action: Action, change: Change = Change.NEW, view: View | None = None, *, rule: str = "", **more: Any
+) -> Decision:
+    """With a *view*, about what it knows under the key."""
+    known = view.known.get(key) if view else None
+    finding = Finding(key, f"Title of {key}", **more)
+    return Decision(finding, action, change, rule or action.value, f"{action} it", known, (Step("a", "b", "c"),))
+
+
+def told(ledger: Ledger, minute: float, key: str = "k", **more: Any) -> LedgerFinding:
+    """A finding that the agent has accepted."""
+    _run, wake_id = record(ledger, minute, lambda _view: (decision(key, Action.WAKE, **more),))
+    assert wake_id is not None
+    ledger.begin_wake(wake_id, OWNER, at(minute))
+    ledger.settle_wake(wake_id, "", at(minute))
+    return only(ledger, key)
+
+
+def waking(ledger: Ledger, minute: float, *keys: str, **more: Any) -> str:
+    """The id of a pending wake for *keys*."""
+    _run, wake_id = record(ledger, minute, lambda _view: tuple(decision(key, Action.WAKE, **more) for key in keys))
+    assert wake_id is not None
+    return wake_id
+
+
+def view_of(ledger: Ledger, minute: float) -> View:
+    """What the rules see at a run that changes nothing."""
+    seen = []
+
+    def look(view: View) -> tuple[Decision, ...]:
+        seen.append(view)
+        return ()
+
+    record(ledger, minute, look)
+    return seen[0]
+
+
+def only(ledger: Ledger, key: str = "k") -> LedgerFinding:
+    (found,) = ledger.findings(key=key)
+    return ledger.finding(found.id)
+
+
+def states(ledger: Ledger, key: str = "k") -> list[State]:
+    """Of the rows of *key*, oldest first."""
+    return [row.state for row in reversed(ledger.findings(key=key))]
+
+
+# Jobs and slots
+
+
+def test_a_job_is_anchored_when_it_is_first_seen(ledger: Ledger) -> None:
+    assert ledger.job_state(JOB, at(0)).anchor_at == at(0)
+    assert ledger.job_state(JOB, at(99)).anchor_at == at(0)
+
+
+def test_a_claim_moves_the_schedule_on_in_the_same_step(ledger: Ledger) -> None:
+    ledger.claim(a_run(5), OWNER)
+    assert ledger.job_state(JOB, at(9)).last_slot_at == at(5)
+
+
+def test_a_claimed_run_is_on_record_as_running(ledger: Ledger) -> None:
+    run = a_run(5)
+    ledger.claim(run, OWNER)
+    assert ledger.run(run.id) == run
+
+
+def test_a_slot_is_claimed_once(ledger: Ledger) -> None:
+    record(ledger, 5)
+    again = replace(a_run(6), slot_at=at(5))
+    with pytest.raises(Refused, match="slot is ran by run run_"):
+        ledger.claim(again, OWNER)
+    with pytest.raises(NotFound):
+        ledger.run(again.id)
+
+
+def test_a_job_has_one_run_at_a_time(ledger: Ledger) -> None:
+    first = a_run(0)
+    ledger.claim(first, OWNER)
+    with pytest.raises(Refused, match=f"cannot run 'vip-mail': its run {first.id}"):
+        ledger.claim(a_run(1), OWNER)
+    with pytest.raises(Refused):
+        ledger.claim(a_run(1, slot=False), OWNER)
+    ledger.claim(a_run(1, "another-job"), OWNER)
+    assert ledger.job_state(JOB, at(2)).last_slot_at == at(0)
+
+
+def test_a_skipped_slot_moves_the_schedule_on_and_is_never_run(ledger: Ledger) -> None:
+    ledger.skip(JOB, at(5), "the job backs off", at(6))
+    assert ledger.job_state(JOB, at(9)).last_slot_at == at(5)
+    with pytest.raises(Refused, match="that slot is skipped"):
+        ledger.claim(a_run(5), OWNER)
+
+
+def test_a_slot_that_ran_is_not_skipped_afterwards(ledger: Ledger) -> None:
+    record(ledger, 5)
+    ledger.skip(JOB, at(5), "too late", at(6))
+    with pytest.raises(Refused, match="slot is ran"):
+        ledger.claim(replace(a_run(7), slot_at=at(5)), OWNER)
+
+
+def test_an_older_slot_does_not_move_the_schedule_back(ledger: Ledger) -> None:
+    ledger.skip(JOB, at(5), "late", at(6))
+    ledger.skip(JOB, at(2), "late", at(6))
+    assert ledger.job_state(JOB, at(9)).last_slot_at == at(5)
+
+
+@pytest.mark.parametrize("minute", [2, 9])
+def test_the_schedule_can_be_moved_on_without_a_slot_and_back(ledger: Ledger, minute: int) -> None:
+    ledger.skip(JOB, at(5), "late", at(6))
+    ledger.move_on(JOB, at(minute))
+    assert ledger.job_state(JOB, at(9)).last_slot_at == at(minute)
+
+
+def test_moving_on_a_job_never_seen_enters_it(ledger: Ledger) -> None:
+    ledger.move_on(JOB, at(3))
+    assert ledger.job_state(JOB, at(9)).last_slot_at == at(3)
+
+
+def test_runs_by_hand_have_no_slot(ledger: Ledger) -> None:
+    run = a_run(5, slot=False)
+    ledger.claim(run, OWNER)
+    record(ledger, 5, run=run)
+    assert ledger.job_state(JOB, at(9)).last_slot_at is None
+    ledger.claim(a_run(5), OWNER)
+
+
+# Runs
+
+
+def test_a_recorded_run_is_read_back_whole(ledger: Ledger) -> None:
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    sources = (Source("imap", True, 3), Source("feed", False, None, "401 Unauthorized"))
+    judgement = Judgement(
+        Verdict.WAKE, "wake", "a reason", "a hint", Gate(True, sources=sources, data={"a": [1, None, "ü"]}), "above"
+    )
+    execution = Execution(at(0), at(1), 0, None, stdout=Captured(b"out", b"\xff\x00"), stderr=Captured(b"err"))
+    ledger.record(run, execution, judgement, lambda _view: Plan(), agent="claude")
+    assert ledger.run(run.id) == replace(
+        run,
+        state="ended",
+        ended_at=at(1),
+        verdict=Verdict.WAKE,
+        code="wake",
+        reason="a reason",
+        hint="a hint",
+        exit_code=0,
+        stdout=Captured(b"out\xff\x00"),
+        stderr=Captured(b"err"),
+        sources=sources,
+        data={"a": [1, None, "ü"]},
+        context="above",
+    )
+
+
+@pytest.mark.parametrize("verdict", [verdict for verdict in Verdict if verdict is not Verdict.WAKE])
+def test_the_text_above_the_gate_is_kept_only_for_a_wake(ledger: Ledger, verdict: Verdict) -> None:
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    judgement = Judgement(verdict, "x", "y", context="above")
+    ledger.record(run, Execution(at(0), at(1), signal=9), judgement, lambda _view: Plan(), agent="claude")
+    stored = ledger.run(run.id)
+    assert (stored.context, stored.verdict, stored.signal, stored.exit_code) == ("", verdict, 9, None)
+
+
+@pytest.mark.parametrize(("stream", "head", "tail"), [("stdout", 8 * 1024, 8 * 1024), ("stderr", 2 * 1024, 4 * 1024)])
+@pytest.mark.parametrize("over", [-1, 0, 1, 5000])
+def test_output_is_kept_up_to_its_limit_and_the_rest_counted(
+    ledger: Ledger, stream: str, head: int, tail: int, over: int
+) -> None:
+    whole = bytes(i % 251 for i in range(head + tail + over))
+    streams = {stream: Captured(whole[:9000], whole[9000:])}
+    execution = Execution(at(0), at(0), **streams)  # type: ignore[arg-type]  # the stream's name is a parameter
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda _view: Plan(), agent="")
+    kept = getattr(ledger.run(run.id), stream)
+    assert kept.dropped == max(over, 0)
+    assert kept.head == whole[:head]
+    assert kept.tail == (whole[head:] if over <= 0 else whole[-tail:])
+
+
+def test_output_that_was_cut_before_keeps_an_honest_count(ledger: Ledger) -> None:
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    execution = Execution(at(0), at(0), stdout=Captured(b"h" * 9000, b"t" * 100, 7))
+    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda _view: Plan(), agent="")
+    kept = ledger.run(run.id).stdout
+    assert kept == Captured(b"h" * 8192, b"t" * 100, 7 + 9000 - 8192)
+
+
+def test_a_run_is_recorded_once(ledger: Ledger) -> None:
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    record(ledger, 0, run=run)
+    with pytest.raises(Refused, match="is ended already"):
+        record(ledger, 1, lambda _view: (decision("k", Action.BRIEF),), run=run)
+    assert ledger.findings() == []
+
+
+def test_a_run_that_was_never_claimed_is_not_recorded(ledger: Ledger) -> None:
+    with pytest.raises(NotFound, match="cannot find the run 'run_"):
+        record(ledger, 0, run=a_run(0))
+
+
+def test_a_rule_that_fails_leaves_the_run_as_it_was(ledger: Ledger) -> None:
+    def fails(_view: View) -> tuple[Decision, ...]:
+        raise ZeroDivisionError
+
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    with pytest.raises(ZeroDivisionError):
+        record(ledger, 0, fails, run=run)
+    assert ledger.run(run.id).state == "running"
+    record(ledger, 0, run=run)
+
+
+def test_an_abandoned_run_and_its_slot_are_interrupted(ledger: Ledger) -> None:
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    ledger.abandon(run.id, "heartbeat stops", at(1))
+    stored = ledger.run(run.id)
+    assert (stored.state, stored.reason, stored.ended_at) == ("interrupted", "heartbeat stops", at(1))
+    with pytest.raises(Refused, match="is interrupted already"):
+        record(ledger, 2, run=run)
+    with pytest.raises(Refused, match="is interrupted already"):
+        ledger.abandon(run.id, "again", at(2))
+    with pytest.raises(Refused, match="that slot is interrupted"):
+        ledger.claim(replace(a_run(3), slot_at=at(0)), OWNER)
+    ledger.claim(a_run(3), OWNER)
+
+
+def test_runs_whose_process_is_gone_are_interrupted_and_others_are_not(ledger: Ledger) -> None:
+    gone, lives = a_run(0, "a"), a_run(0, "b")
+    ledger.claim(gone, "1:1")
+    ledger.claim(lives, "2:2")
+    record(ledger, 0, job="c")
+    interrupted = ledger.interrupt(lambda owner: owner == "2:2", at(1))
+    assert [(run.id, run.state) for run in interrupted] == [(gone.id, "interrupted")]
+    assert ledger.run(lives.id).state == "running"
+    assert ledger.interrupt(lambda _owner: True, at(2)) == []
+
+
+def test_runs_are_listed_newest_first_even_when_the_clock_was_set_back(ledger: Ledger) -> None:
+    ids = [record(ledger, minute)[0] for minute in (100, 110, 5)]
+    other = record(ledger, 50, job="other")[0]
+    assert [run.id for run in ledger.runs(JOB)] == ids[::-1]
+    assert [run.id for run in ledger.runs(limit=2)] == [other, ids[-1]]
+    assert {job: run.id for job, run in ledger.last_runs().items()} == {JOB: ids[-1], "other": other}
+
+
+def test_the_choice_sees_what_the_ledger_knows_of_the_job(ledger: Ledger) -> None:
+    streak = Streak(f"source:{JOB}/imap", 2, "401", at(-5))
+    faults = (FaultChange(streak), FaultChange(Streak(f"source:{JOB}x/imap", 9)), FaultChange(Streak("job:other", 9)))
+    finding = Finding(
+        "k", "t", "v1", "mail", "body", Urgency.HIGH, at(60), at(30), at(-1), "imap", "https://x", "owner", False,
+        WhenAbsent.FORGET, {"n": [1, 2.5, None, True]},
+    )  # fmt: skip
+    record(
+        ledger,
+        0,
+        lambda _view: (Decision(finding, Action.BRIEF, Change.NEW, "quiet", "why"),),
+        plan=Plan(faults=faults, backoff_until=at(7)),
+        verdict=Verdict.FAILED,
+    )
+    record(ledger, 1, lambda _view: (decision("x", Action.BRIEF),), job="other")
+    view = view_of(ledger, 8)
+    (known,) = view.known.values()
+    assert (known.finding, known.state, known.rule, known.sending) == (finding, State.BRIEF, "quiet", False)
+    assert view.streaks == {streak.subject: streak}
+    assert view.state.backoff_until == at(7)
+    assert view.state.last_slot_at == at(8)
+    assert not view.state.baseline_done
+
+
+def test_a_view_holds_what_is_reported_and_what_must_not_go_absent_unseen(ledger: Ledger) -> None:
+    keep, forget, retract = WhenAbsent.KEEP, WhenAbsent.FORGET, WhenAbsent.RETRACT
+    kinds = {"reported": keep, "silent": keep, "disk": forget, "meeting": retract}
+    record(ledger, 0, lambda _view: tuple(decision(key, Action.DROP, when_absent=kind) for key, kind in kinds.items()))
+    record(ledger, 1, lambda _view: (decision("reported", Action.DROP),), job="other")
+    view = ledger.view(JOB, ["reported", "unknown"], at(2))
+    assert sorted(view.known) == ["disk", "meeting", "reported"]
+    assert view.state == ledger.job_state(JOB, at(2))
+
+
+def test_a_view_of_a_job_never_seen_changes_nothing(ledger: Ledger) -> None:
+    view = ledger.view("new-job", ["k"], at(2))
+    assert (view.state.anchor_at, view.known, view.streaks) == (at(2), {}, {})
+    assert ledger.peek_state("new-job") is None
+    assert ledger.job_state("new-job", at(3)).anchor_at == at(3)
+    assert ledger.peek_state("new-job") == ledger.job_state("new-job", at(4))
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_complete_run_ends_the_baseline_and_the_plan_sets_the_backoff(ledger: Ledger, verdict: Verdict) -> None:
+    record(ledger, 0, verdict=verdict, plan=Plan(backoff_until=at(9)))
+    state = ledger.job_state(JOB, at(1))
+    assert (state.baseline_done, state.backoff_until) == (not verdict.is_fault, at(9))
+    record(ledger, 1, verdict=Verdict.FAILED)
+    state = ledger.job_state(JOB, at(1))
+    assert (state.baseline_done, state.backoff_until) == (not verdict.is_fault, None)
+
+
+def test_decisions_are_read_back_in_order_with_their_traces(ledger: Ledger) -> None:
+    def decide(_view: View) -> tuple[Decision, ...]:
+        gone = decision("gone", Action.DROP, Change.RETRACTION)
+        return (decision("b", Action.WAKE, kind="mail"), decision("a", Action.BRIEF), gone)
+
+    run_id, _wake = record(ledger, 0, decide)
+    read = ledger.decisions(run_id)
+    assert [made for _id, made in read] == list(decide(View(ledger.job_state(JOB, at(0)))))
+    assert [finding_id for finding_id, _made in read] == [only(ledger, "b").id, only(ledger, "a").id, None]
+    with pytest.raises(NotFound):
+        ledger.decisions("run_x")
+
+
+# Findings: the effects of decisions
+
+
+@pytest.mark.parametrize(
+    ("action", "rule", "state"),
+    [
+        (Action.WAKE, "wake", State.WAKE),
+        (Action.HOLD, "quiet_hours", State.HELD),
+        (Action.BRIEF, "quiet", State.BRIEF),
+        (Action.DROP, "muted", State.DROPPED),
+        (Action.DROP, "baseline", State.KNOWN),
+    ],
+)
+def test_a_new_finding_stands_where_its_decision_puts_it(
+    ledger: Ledger, action: Action, rule: str, state: State
+) -> None:
+    run_id, wake_id = record(ledger, 3, lambda _view: (decision("k", action, rule=rule),))
+    row = only(ledger)
+    assert (row.state, row.change, row.rule, row.reason) == (state, Change.NEW, rule, f"{action} it")
+    assert (row.current, row.first_seen_at, row.last_seen_at, row.run_id) == (True, at(3), at(3), run_id)
+    assert (wake_id is not None, row.wake_id) == (action is Action.WAKE, wake_id)
+    assert [(event.state, event.rule, event.at, event.run_id, event.wake_id) for event in row.events] == [
+        (state, rule, at(3), run_id, wake_id)
+    ]
+
+
+def test_a_wake_is_a_row_before_the_agent_is_called(ledger: Ledger) -> None:
+    run_id, wake_id = record(
+        ledger, 3, lambda _view: (decision("a", Action.WAKE), decision("b", Action.BRIEF), decision("c", Action.WAKE))
+    )
+    assert wake_id is not None
+    wake = ledger.wake(wake_id)
+    assert wake == Wake(wake_id, JOB, run_id, "claude", "pending", at(3), at(3), findings=wake.findings)
+    assert [row.finding.key for row in wake.findings] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("untils", "expected"), [((at(5), at(9)), at(9)), ((at(5), None), None), ((None,), None), ((at(5),), at(5))]
+)
+def test_a_wake_is_useful_as_long_as_any_of_its_findings(
+    ledger: Ledger, untils: tuple[datetime | None, ...], expected: datetime | None
+) -> None:
+    _run, wake_id = record(
+        ledger,
+        0,
+        lambda _view: tuple(decision(f"k{n}", Action.WAKE, useful_until=until) for n, until in enumerate(untils)),
+    )
+    assert wake_id is not None
+    assert ledger.wake(wake_id).useful_until == expected
+
+
+def test_a_duplicate_is_seen_again_and_nothing_else_changes(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF),))
+    before = only(ledger)
+    run_id, wake_id = record(ledger, 2, lambda view: (decision("k", Action.DUPLICATE, Change.SAME, view),))
+    assert only(ledger) == replace(before, last_seen_at=at(2))
+    assert wake_id is None
+    assert ledger.decisions(run_id)[0][0] == before.id
+
+
+@pytest.mark.parametrize("action", [Action.HOLD, Action.BRIEF, Action.WAKE])
+def test_an_update_withdraws_what_it_replaces_while_that_is_untold(ledger: Ledger, action: Action) -> None:
+    _run, first_wake = record(ledger, 0, lambda _view: (decision("k", action),))
+    record(ledger, 1, lambda view: (decision("k", Action.WAKE, Change.NEW, view, version="2"),))
+    assert states(ledger) == [State.WITHDRAWN, State.WAKE]
+    new, old = ledger.findings(key="k")
+    assert (old.current, old.reason, new.current) == (False, f"replaced by {new.id}", True)
+    if first_wake:
+        assert ledger.wake(first_wake).state == "cancelled"
+        assert ledger.begin_wake(first_wake, OWNER, at(2)) is None
+
+
+def test_a_wake_that_loses_one_finding_carries_the_rest(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "a", "b", useful_until=at(9))
+    record(ledger, 1, lambda view: (decision("a", Action.BRIEF, Change.NEW, view, version="2"),))
+    begun = ledger.begin_wake(wake_id, OWNER, at(2))
+    assert begun is not None
+    assert [row.finding.key for row in begun.findings] == ["b"]
+
+
+def test_an_update_of_something_told_is_one_more_row(ledger: Ledger) -> None:
+    told(ledger, 0)
+    record(ledger, 1, lambda view: (decision("k", Action.WAKE, Change.UPDATE, view, version="2"),))
+    assert states(ledger) == [State.TOLD, State.WAKE]
+    assert [row.change for row in ledger.findings(key="k")] == [Change.UPDATE, Change.NEW]
+
+
+def test_what_is_with_the_agent_right_now_is_not_withdrawn(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k")
+    ledger.begin_wake(wake_id, OWNER, at(0))
+    sending: list[bool] = []
+
+    def decide(view: View) -> tuple[Decision, ...]:
+        sending.append(view.known["k"].sending)
+        return (decision("k", Action.WAKE, Change.UPDATE, view, version="2"),)
+
+    record(ledger, 1, decide)
+    assert sending == [True]
+    ledger.settle_wake(wake_id, "", at(2))
+    assert states(ledger) == [State.TOLD, State.WAKE]
+
+
+def test_what_waited_for_the_brief_can_be_promoted_to_a_wake(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF),))
+    _run, wake_id = record(ledger, 1, lambda view: (decision("k", Action.WAKE, Change.SAME, view),))
+    assert wake_id is not None
+    row = only(ledger)
+    assert (row.state, row.wake_id, row.first_seen_at, row.last_seen_at) == (State.WAKE, wake_id, at(0), at(1))
+    assert [event.state for event in row.events] == [State.BRIEF, State.WAKE]
+    assert [row.id for row in ledger.wake(wake_id).findings] == [row.id]
+
+
+@pytest.mark.parametrize(("action", "events"), [(Action.BRIEF, 1), (Action.DROP, 2), (Action.HOLD, 2)])
+def test_the_same_again_moves_only_to_another_state(ledger: Ledger, action: Action, events: int) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF),))
+    record(ledger, 1, lambda view: (decision("k", action, Change.SAME, view),))
+    row = only(ledger)
+    assert (len(row.events), row.last_seen_at, row.current) == (events, at(1), True)
+    assert row.state == {Action.BRIEF: State.BRIEF, Action.DROP: State.DROPPED, Action.HOLD: State.HELD}[action]
+
+
+@pytest.mark.parametrize(("action", "state"), [(Action.WAKE, State.WAKE), (Action.BRIEF, State.BRIEF)])
+def test_a_retraction_is_told_as_a_row_of_its_own(ledger: Ledger, action: Action, state: State) -> None:
+    first = told(ledger, 0)
+    record(ledger, 1, lambda view: (decision("k", action, Change.RETRACTION, view, retract=True),))
+    retraction, before = ledger.findings(key="k")
+    assert (before.id, before.state, before.current) == (first.id, State.TOLD, False)
+    assert (retraction.change, retraction.state, retraction.current) == (Change.RETRACTION, state, False)
+    assert view_of(ledger, 2).known == {}
+
+
+@pytest.mark.parametrize("action", [Action.HOLD, Action.BRIEF, Action.WAKE])
+def test_a_retraction_takes_an_update_that_still_waits_with_it(ledger: Ledger, action: Action) -> None:
+    told(ledger, 0)
+    record(ledger, 1, lambda view: (decision("k", action, Change.UPDATE, view, version="2"),))
+    known = view_of(ledger, 2).known["k"]
+    assert (known.change, known.state.was_told) == (Change.UPDATE, False)
+    record(ledger, 3, lambda view: (decision("k", Action.BRIEF, Change.RETRACTION, view),))
+    assert states(ledger) == [State.TOLD, State.WITHDRAWN, State.BRIEF]
+
+
+def test_a_retraction_of_nothing_leaves_only_its_decision(ledger: Ledger) -> None:
+    run_id, wake_id = record(ledger, 0, lambda view: (decision("k", Action.DROP, Change.RETRACTION, view),))
+    assert ledger.findings() == []
+    assert wake_id is None
+    assert [made.change for _id, made in ledger.decisions(run_id)] == [Change.RETRACTION]
+
+
+@pytest.mark.parametrize("action", [Action.HOLD, Action.BRIEF, Action.WAKE])
+def test_a_withdrawal_takes_back_what_waits_silently(ledger: Ledger, action: Action) -> None:
+    _run, wake_id = record(ledger, 0, lambda _view: (decision("k", action),))
+    record(ledger, 1, lambda view: (decision("k", Action.DROP, Change.WITHDRAWAL, view, rule="absent"),))
+    row = only(ledger)
+    assert (row.state, row.rule, row.current) == (State.WITHDRAWN, "absent", False)
+    assert ledger.due_wakes(at(9)) == []
+    assert ledger.brief(at(9)).items == ()
+    if wake_id:
+        assert ledger.wake(wake_id).state == "cancelled"
+
+
+@pytest.mark.parametrize("action", [Action.HOLD, Action.BRIEF, Action.WAKE])
+def test_a_condition_that_ended_is_still_told_and_its_return_is_new(ledger: Ledger, action: Action) -> None:
+    record(ledger, 0, lambda _view: (decision("k", action),))
+    before = only(ledger)
+    record(ledger, 1, lambda view: (decision("k", Action.DROP, Change.FORGOTTEN, view),))
+    assert only(ledger) == replace(before, current=False)
+    record(ledger, 2, lambda view: (decision("k", Action.BRIEF, Change.NEW, view),))
+    assert states(ledger) == [before.state, State.BRIEF]
+
+
+# Findings: a key twice in one run
+
+
+def made_here(key: str, action: Action, change: Change, state: State, **more: Any) -> Decision:
+    """About the row that an earlier decision of the same run has made."""
+    base = decision(key, action, change, **more)
+    return replace(base, known=Known("", Finding(key, "before"), state, "rule"))
+
+
+def test_a_key_twice_in_one_run_is_one_thing_to_tell(ledger: Ledger) -> None:
+    _run, wake_id = record(
+        ledger,
+        0,
+        lambda _view: (
+            decision("k", Action.WAKE),
+            made_here("k", Action.DUPLICATE, Change.SAME, State.WAKE),
+            made_here("k", Action.WAKE, Change.NEW, State.WAKE, version="2"),
+            made_here("k", Action.BRIEF, Change.NEW, State.WAKE, version="3"),
+            decision("other", Action.WAKE),
+        ),
+    )
+    assert states(ledger) == [State.WITHDRAWN, State.WITHDRAWN, State.BRIEF]
+    assert wake_id is not None
+    begun = ledger.begin_wake(wake_id, OWNER, at(1))
+    assert begun is not None
+    assert [row.finding.key for row in begun.findings] == ["other"]
+
+
+def test_a_wake_whose_only_finding_is_taken_back_in_the_same_run_is_not_made(ledger: Ledger) -> None:
+    run_id, wake_id = record(
+        ledger,
+        0,
+        lambda _view: (
+            decision("k", Action.WAKE),
+            made_here("k", Action.DROP, Change.WITHDRAWAL, State.WAKE),
+        ),
+    )
+    assert wake_id is None
+    assert only(ledger).state is State.WITHDRAWN
+    assert ledger.due_wakes(at(9)) == []
+    assert [finding_id for finding_id, _made in ledger.decisions(run_id)] == [only(ledger).id] * 2
+
+
+def test_a_finding_made_and_promoted_in_one_run_is_told_once(ledger: Ledger) -> None:
+    wake_id = record(
+        ledger,
+        0,
+        lambda _view: (
+            decision("k", Action.BRIEF),
+            made_here("k", Action.WAKE, Change.SAME, State.BRIEF),
+            made_here("k", Action.DROP, Change.FORGOTTEN, State.WAKE),
+        ),
+    )[1]
+    row = only(ledger)
+    assert (row.state, row.wake_id, row.current) == (State.WAKE, wake_id, False)
+
+
+# Wakes
+
+
+def test_a_wake_is_handed_over_by_one_process_at_a_time(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k")
+    begun = ledger.begin_wake(wake_id, OWNER, at(1))
+    assert begun is not None
+    assert (begun.state, begun.attempts) == ("sending", 1)
+    assert [(attempt.number, attempt.started_at, attempt.outcome) for attempt in begun.history] == [
+        (1, at(1), "running")
+    ]
+    assert ledger.begin_wake(wake_id, "5:5", at(1)) is None
+    assert ledger.due_wakes(at(9)) == []
+    assert ledger.next_attempt_at() is None
+
+
+def test_a_settled_wake_has_told_its_findings(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "a", "b")
+    ledger.begin_wake(wake_id, OWNER, at(1))
+    ledger.settle_wake(wake_id, "done", at(2))
+    wake = ledger.wake(wake_id)
+    assert (wake.state, wake.reply, wake.settled_at, wake.error) == ("settled", "done", at(2), "")
+    assert [(attempt.outcome, attempt.ended_at) for attempt in wake.history] == [("accepted", at(2))]
+    assert {row.state for row in wake.findings} == {State.TOLD}
+    assert [event.state for event in only(ledger, "a").events] == [State.WAKE, State.TOLD]
+
+
+def test_a_postponed_wake_is_due_at_its_next_instant(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k")
+    ledger.begin_wake(wake_id, OWNER, at(0))
+    ledger.postpone_wake(wake_id, "503", at(5), at(1))
+    assert ledger.next_attempt_at() == at(5)
+    assert ledger.due_wakes(at(4.99)) == []
+    assert ledger.due_wakes(at(5)) == [wake_id]
+    wake = ledger.wake(wake_id)
+    assert (wake.state, wake.error, wake.attempts) == ("pending", "503", 1)
+    assert [(attempt.outcome, attempt.message) for attempt in wake.history] == [("failed", "503")]
+    again = ledger.begin_wake(wake_id, OWNER, at(5))
+    assert again is not None
+    assert again.attempts == 2
+
+
+def test_due_wakes_come_oldest_first(ledger: Ledger) -> None:
+    first, second = waking(ledger, 0, "a"), waking(ledger, 1, "b")
+    ledger.begin_wake(first, OWNER, at(1))
+    ledger.postpone_wake(first, "503", at(5), at(1))
+    assert ledger.next_attempt_at() == at(1)
+    assert ledger.due_wakes(at(9)) == [first, second]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_findings_of_a_wake_given_up_wait_for_the_brief(ledger: Ledger, *, begun: bool) -> None:
+    wake_id = waking(ledger, 0, "k")
+    if begun:
+        ledger.begin_wake(wake_id, OWNER, at(1))
+    ledger.give_up_wake(wake_id, "no answer", at(2))
+    wake = ledger.wake(wake_id)
+    assert (wake.state, wake.error, wake.next_attempt_at) == ("failed", "no answer", None)
+    row = only(ledger)
+    assert (row.state, row.rule, row.reason) == (State.BRIEF, "agent_failed", "no answer")
+    assert [item.id for item in ledger.brief(at(3)).items] == [row.id]
+
+
+def test_what_was_replaced_while_its_wake_failed_is_withdrawn(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k", "other")
+    ledger.begin_wake(wake_id, OWNER, at(1))
+    record(ledger, 2, lambda view: (decision("k", Action.BRIEF, Change.UPDATE, view, version="2"),))
+    ledger.give_up_wake(wake_id, "no answer", at(3))
+    assert states(ledger) == [State.WITHDRAWN, State.BRIEF]
+    assert states(ledger, "other") == [State.BRIEF]
+
+
+def test_neither_a_retraction_nor_an_ended_condition_is_lost_with_its_wake(ledger: Ledger) -> None:
+    told(ledger, 0)
+    _run, wake_id = record(
+        ledger,
+        1,
+        lambda view: (decision("k", Action.WAKE, Change.RETRACTION, view), decision("disk", Action.WAKE)),
+    )
+    record(ledger, 2, lambda view: (decision("disk", Action.DROP, Change.FORGOTTEN, view),))
+    assert wake_id is not None
+    ledger.begin_wake(wake_id, OWNER, at(3))
+    ledger.give_up_wake(wake_id, "no answer", at(3))
+    assert [(item.finding.key, item.change) for item in ledger.brief(at(4)).items] == [
+        ("k", Change.RETRACTION), ("disk", Change.NEW),
+    ]  # fmt: skip
+
+
+def test_wakes_of_a_process_that_is_gone_are_due_again(ledger: Ledger) -> None:
+    gone, lives, waits = waking(ledger, 0, "a"), waking(ledger, 1, "b"), waking(ledger, 2, "c")
+    ledger.begin_wake(gone, "1:1", at(3))
+    ledger.begin_wake(lives, "2:2", at(3))
+    ledger.begin_wake(waits, "2:2", at(3))
+    ledger.postpone_wake(waits, "503", at(500), at(3))
+    assert ledger.release_wakes(lambda owner: owner == "2:2", at(4)) == [gone]
+    assert ledger.due_wakes(at(4)) == [gone, waits]
+    assert [attempt.outcome for attempt in ledger.wake(gone).history] == ["interrupted"]
+    assert ledger.wake(lives).state == "sending"
+    again = ledger.begin_wake(gone, "2:2", at(4))
+    assert again is not None
+    assert [row.finding.key for row in again.findings] == ["a"]
+
+
+def test_a_cancelled_wake_drops_its_findings(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k")
+    ledger.cancel_wake(wake_id, "not today", at(1))
+    row = only(ledger)
+    assert (row.state, row.rule, row.reason) == (State.DROPPED, "cancelled", "not today")
+    assert ledger.wake(wake_id).state == "cancelled"
+    assert ledger.brief(at(2)).items == ()
+
+
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+def test_a_wake_that_ended_badly_can_be_retried_with_its_findings(ledger: Ledger, end: str) -> None:
+    wake_id = waking(ledger, 0, "k", useful_until=at(60))
+    if end == "failed":
+        ledger.give_up_wake(wake_id, "no answer", at(1))
+    else:
+        ledger.cancel_wake(wake_id, "not today", at(1))
+    ledger.retry_wake(wake_id, at(2))
+    assert ledger.due_wakes(at(2)) == [wake_id]
+    assert ledger.brief(at(2)).items == ()
+    begun = ledger.begin_wake(wake_id, OWNER, at(2))
+    assert begun is not None
+    assert [row.state for row in begun.findings] == [State.WAKE]
+    assert (begun.useful_until, begun.error) == (at(60), "")
+
+
+def test_a_pending_wake_that_is_retried_is_due_now(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k")
+    ledger.begin_wake(wake_id, OWNER, at(0))
+    ledger.postpone_wake(wake_id, "503", at(500), at(0))
+    ledger.retry_wake(wake_id, at(1))
+    assert ledger.due_wakes(at(1)) == [wake_id]
+
+
+def test_a_wake_is_not_retried_for_what_the_brief_told_meanwhile(ledger: Ledger) -> None:
+    wake_id = waking(ledger, 0, "k")
+    ledger.give_up_wake(wake_id, "no answer", at(1))
+    ledger.consume_brief(at(2))
+    with pytest.raises(Refused, match="nothing in it is left to tell"):
+        ledger.retry_wake(wake_id, at(3))
+    assert ledger.wake(wake_id).state == "failed"
+    assert only(ledger).state is State.BRIEFED
+
+
+def _to_state(ledger: Ledger, wake_id: str, state: str) -> None:
+    if state in ("sending", "settled"):
+        ledger.begin_wake(wake_id, OWNER, at(1))
+    if state == "settled":
+        ledger.settle_wake(wake_id, "", at(1))
+    elif state == "failed":
+        ledger.give_up_wake(wake_id, "x", at(1))
+    elif state == "cancelled":
+        ledger.cancel_wake(wake_id, "x", at(1))
+
+
+@pytest.mark.parametrize(
+    ("state", "verb"),
+    [
+        *[(state, "settle") for state in ("pending", "settled", "failed", "cancelled")],
+        *[(state, "postpone") for state in ("pending", "settled", "failed", "cancelled")],
+        *[(state, "give_up") for state in ("settled", "failed", "cancelled")],
+        *[(state, "retry") for state in ("sending", "settled")],
+        *[(state, "cancel") for state in ("sending", "settled", "failed", "cancelled")],
+    ],
+)
+def test_a_wake_in_the_wrong_state_is_left_alone(ledger: Ledger, state: str, verb: str) -> None:
+    wake_id = waking(ledger, 0, "k")
+    _to_state(ledger, wake_id, state)
+    before = (ledger.wake(wake_id), only(ledger))
+    calls: dict[str, Callable[[], None]] = {
+        "settle": lambda: ledger.settle_wake(wake_id, "", at(2)),
+        "postpone": lambda: ledger.postpone_wake(wake_id, "", at(3), at(2)),
+        "give_up": lambda: ledger.give_up_wake(wake_id, "", at(2)),
+        "retry": lambda: ledger.retry_wake(wake_id, at(2)),
+        "cancel": lambda: ledger.cancel_wake(wake_id, "", at(2)),
+    }
+    with pytest.raises(Refused, match=f"^cannot .*: it is {state}, not "):
+        calls[verb]()
+    assert (ledger.wake(wake_id), only(ledger)) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ledger: ledger.run("x"),
+        lambda ledger: ledger.finding("x"),
+        lambda ledger: ledger.wake("x"),
+        lambda ledger: ledger.decisions("x"),
+        lambda ledger: ledger.abandon("x", "", T0),
+        lambda ledger: ledger.begin_wake("x", OWNER, T0),
+        lambda ledger: ledger.settle_wake("x", "", T0),
+        lambda ledger: ledger.postpone_wake("x", "", T0, T0),
+        lambda ledger: ledger.give_up_wake("x", "", T0),
+        lambda ledger: ledger.retry_wake("x", T0),
+        lambda ledger: ledger.cancel_wake("x", "", T0),
+        lambda ledger: ledger.cancel_item("x", T0),
+        lambda ledger: ledger.run("\udcff"),
+    ],
+)
+def test_what_does_not_exist_is_not_found(ledger: Ledger, call: Callable[[Ledger], object]) -> None:
+    with pytest.raises(NotFound, match=r"^cannot find the .*; `heartbeat "):
+        call(ledger)
+
+
+def test_wakes_and_findings_are_listed_newest_first_by_state(ledger: Ledger) -> None:
+    first, second = waking(ledger, 0, "a"), waking(ledger, 1, "b")
+    ledger.cancel_wake(first, "", at(2))
+    record(ledger, 3, lambda _view: (decision("c", Action.BRIEF),), job="other")
+    assert [wake.id for wake in ledger.wakes()] == [second, first]
+    assert [wake.id for wake in ledger.wakes("cancelled")] == [first]
+    assert [wake.id for wake in ledger.wakes(limit=1)] == [second]
+    assert [row.finding.key for row in ledger.findings()] == ["c", "b", "a"]
+    assert [row.finding.key for row in ledger.findings(JOB)] == ["b", "a"]
+    assert [row.finding.key for row in ledger.findings(state="dropped")] == ["a"]
+    assert [row.finding.key for row in ledger.findings(limit=1)] == ["c"]
+
+
+def test_an_unknown_state_lists_the_known_ones(ledger: Ledger) -> None:
+    with pytest.raises(Invalid, match="'sleeping'; the states are pending, sending, settled, failed, cancelled"):
+        ledger.wakes("sleeping")
+    with pytest.raises(Invalid, match="the states are wake, held, brief, told"):
+        ledger.findings(state="lost")
+
+
+# Faults and incidents
+
+
+def fault_change(faults: int, *, opens: bool = False, resolves: bool = False) -> Plan:
+    streak = Streak(f"job:{JOB}", faults, "exit 1" if faults else "", None if faults else at(0))
+    return Plan(faults=(FaultChange(streak, opens, resolves, "failed"),))
+
+
+def test_an_incident_is_raised_once_and_resolved_once(ledger: Ledger) -> None:
+    record(ledger, 0, plan=fault_change(3, opens=True), verdict=Verdict.FAILED)
+    record(ledger, 1, plan=fault_change(4, opens=True), verdict=Verdict.FAILED)
+    (incident,) = ledger.incidents(open_only=True)
+    assert (incident.subject, incident.code, incident.message, incident.opened_at, incident.resolved_at) == (
+        f"job:{JOB}", "failed", "exit 1", at(0), None,
+    )  # fmt: skip
+    record(ledger, 2, plan=fault_change(0, resolves=True))
+    record(ledger, 3, plan=fault_change(0, resolves=True))
+    assert ledger.incidents(open_only=True) == []
+    assert [incident.resolved_at for incident in ledger.incidents()] == [at(2)]
+    record(ledger, 4, plan=fault_change(3, opens=True), verdict=Verdict.FAILED)
+    assert [incident.opened_at for incident in ledger.incidents()] == [at(4), at(0)]
+    assert len(ledger.incidents(limit=1)) == 1
+
+
+def test_an_agent_has_incidents_too(ledger: Ledger) -> None:
+    opened = ledger.fault("agent:claude", "unreachable", "no answer", at(0))
+    assert opened is not None
+    assert ledger.fault("agent:claude", "unreachable", "again", at(1)) is None
+    assert ledger.incidents() == [opened]
+    assert ledger.recover("agent:claude", at(2)) == replace(opened, resolved_at=at(2))
+    assert ledger.recover("agent:claude", at(3)) is None
+
+
+# The brief
+
+
+def test_the_brief_tells_what_waits_oldest_first_and_changes_nothing(ledger: Ledger) -> None:
+    record(ledger, 5, lambda _view: (decision("b", Action.BRIEF), decision("held", Action.HOLD)))
+    record(ledger, 3, lambda _view: (decision("a", Action.BRIEF),))
+    waking(ledger, 6, "wake")
+    for _ in range(2):
+        brief = ledger.brief(at(9))
+        assert [item.finding.key for item in brief.items] == ["a", "b"]
+        assert (brief.since, brief.until, brief.id[:6]) == (None, at(9), "brief_")
+
+
+def test_a_consumed_brief_is_told_once(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF),))
+    brief = ledger.consume_brief(at(1))
+    row = only(ledger)
+    assert [item.id for item in brief.items] == [row.id]
+    assert (row.state, row.brief_id) == (State.BRIEFED, brief.id)
+    assert row.events[-1].brief_id == brief.id
+    assert ledger.consume_brief(at(2)).items == ()
+    assert ledger.brief(at(3)).since == at(1)
+
+
+def test_an_empty_brief_leaves_no_trace(ledger: Ledger) -> None:
+    assert ledger.consume_brief(at(1)).id.startswith("brief_")
+    assert ledger.brief(at(2)).since is None
+
+
+def test_a_brief_since_an_instant_leaves_the_rest_waiting(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("old", Action.BRIEF),))
+    record(ledger, 5, lambda _view: (decision("new", Action.BRIEF),))
+    assert [item.finding.key for item in ledger.brief(at(9), at(5)).items] == ["new"]
+    assert [item.finding.key for item in ledger.consume_brief(at(9), at(5)).items] == ["new"]
+    assert [item.finding.key for item in ledger.brief(at(9)).items] == ["old"]
+
+
+def test_an_incident_is_told_when_it_opens_and_when_it_is_over(ledger: Ledger) -> None:
+    ledger.fault("agent:claude", "unreachable", "no answer", at(0))
+    assert [incident.resolved_at for incident in ledger.brief(at(1)).incidents] == [None]
+    assert [incident.resolved_at for incident in ledger.consume_brief(at(1)).incidents] == [None]
+    assert ledger.consume_brief(at(2)).incidents == ()
+    ledger.recover("agent:claude", at(3))
+    assert [incident.resolved_at for incident in ledger.consume_brief(at(4)).incidents] == [at(3)]
+    assert ledger.consume_brief(at(5)).incidents == ()
+
+
+def test_an_incident_over_before_the_brief_is_told_once(ledger: Ledger) -> None:
+    ledger.fault("agent:claude", "unreachable", "no answer", at(0))
+    ledger.recover("agent:claude", at(1))
+    assert len(ledger.consume_brief(at(2)).incidents) == 1
+    assert ledger.consume_brief(at(3)).incidents == ()
+
+
+# The queue
+
+
+def an_item(**more: Any) -> QueueItem:
+    return replace(QueueItem("", "rent", "pay the rent", at(60)), **more)
+
+
+def tell_item(ledger: Ledger, minute: float, item: QueueItem, action: Action = Action.BRIEF) -> None:
+    """What the shipped script and the rules do with a due item."""
+    record(
+        ledger, minute, lambda _view: (decision(item_key(item), action, version=item_version(item)),), job="due-queue"
+    )
+
+
+def test_a_key_given_twice_is_one_item(ledger: Ledger) -> None:
+    item, new = ledger.enqueue(an_item(urgency=Urgency.HIGH, source="shell", until=at(90)), at(0))
+    assert new
+    assert item == an_item(id=item.id, urgency=Urgency.HIGH, source="shell", until=at(90))
+    assert ledger.enqueue(replace(item, id=""), at(1)) == (item, False)
+    changed, new = ledger.enqueue(an_item(message="pay it"), at(2))
+    assert (changed, new) == (an_item(id=item.id, message="pay it"), False)
+    assert ledger.queue() == [changed]
+
+
+def test_items_without_a_key_are_items_of_their_own(ledger: Ledger) -> None:
+    for _ in range(2):
+        item, new = ledger.enqueue(an_item(key=""), at(0))
+        assert (item.key, new) == (item.id, True)
+    assert len(ledger.queue()) == 2
+
+
+def test_items_are_listed_by_due_instant(ledger: Ledger) -> None:
+    for key, due in (("late", 60), ("early", 5), ("over", 30)):
+        ledger.enqueue(an_item(key=key, due_at=at(due)), at(0))
+    ledger.cancel_item("over", at(1))
+    assert [item.key for item in ledger.queue()] == ["early", "over", "late"]
+    assert [item.key for item in ledger.queue(waiting_only=True)] == ["early", "late"]
+    assert [item.key for item in ledger.queue(due_by=at(59.9))] == ["early"]
+    assert [item.key for item in ledger.queue(due_by=at(60))] == ["early", "late"]
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_waiting_item_can_be_cancelled_once(ledger: Ledger, *, by_id: bool) -> None:
+    item, _new = ledger.enqueue(an_item(), at(0))
+    name = item.id if by_id else item.key
+    assert ledger.cancel_item(name, at(1)) == replace(item, state="cancelled")
+    with pytest.raises(Refused, match="it is cancelled already"):
+        ledger.cancel_item(name, at(2))
+
+
+def test_a_cancelled_item_stays_so_until_it_is_changed(ledger: Ledger) -> None:
+    ledger.enqueue(an_item(), at(0))
+    ledger.cancel_item("rent", at(1))
+    assert ledger.enqueue(an_item(), at(2))[0].state == "cancelled"
+    assert ledger.enqueue(an_item(message="really"), at(3))[0].state == "waiting"
+
+
+def test_an_item_is_told_when_its_finding_is(ledger: Ledger) -> None:
+    item, _new = ledger.enqueue(an_item(), at(0))
+    tell_item(ledger, 60, item)
+    assert [found.state for found in ledger.queue(due_by=at(61))] == ["waiting"]
+    ledger.consume_brief(at(62))
+    assert [found.state for found in ledger.queue(due_by=at(63))] == ["told"]
+    assert ledger.queue(waiting_only=True) == []
+    with pytest.raises(Refused, match="it is told already"):
+        ledger.cancel_item("rent", at(64))
+    again, _new = ledger.enqueue(an_item(message="pay it again"), at(65))
+    assert again.state == "waiting"
+
+
+def test_the_version_of_an_item_is_its_instant_and_its_message() -> None:
+    item = an_item()
+    assert item_version(item) == "2026-06-10T09:00:00.000000Z|cfea48e5ef2b"
+    assert item_version(replace(item, urgency=Urgency.LOW, source="x", until=at(99))) == item_version(item)
+
+
+# Upkeep
+
+DAY = timedelta(days=1)
+
+
+def days(number: float) -> float:
+    """In minutes, as `at` wants them."""
+    return number * 24 * 60
+
+
+def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
+    told(ledger, 0, "old")
+    record(ledger, 1)
+    ledger.skip(JOB, at(2), "late", at(2))
+    ledger.fault("agent:a", "x", "y", at(0))
+    ledger.recover("agent:a", at(1))
+    ledger.consume_brief(at(2))
+    ledger.fault("agent:a", "x", "y", at(days(30)))
+    ledger.consume_brief(at(days(30)))
+    record(ledger, days(30), lambda _view: (decision("new", Action.DROP),))
+    counts = ledger.prune(at(days(31)), DAY * 7, 10)
+    assert counts == {
+        "queue": 0, "findings": 1, "wakes": 1, "runs": 2, "incidents": 1, "briefs": 1, "slots": 3, "outputs": 0,
+    }  # fmt: skip
+    assert [row.finding.key for row in ledger.findings()] == ["new"]
+    assert len(ledger.runs()) == 1
+    assert ledger.wakes() == []
+    assert len(ledger.incidents()) == 1
+    assert ledger.brief(at(days(31))).since == at(days(30))
+    assert not any(ledger.prune(at(days(31)), DAY * 7, 10).values())
+
+
+def test_pruning_keeps_what_has_not_been_told(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("brief", Action.BRIEF), decision("held", Action.HOLD)))
+    run_id, wake_id = record(ledger, 1, lambda _view: (decision("wake", Action.WAKE),))
+    running = a_run(2)
+    ledger.claim(running, OWNER)
+    ledger.fault("agent:open", "x", "y", at(0))
+    ledger.fault("agent:over", "x", "y", at(0))
+    ledger.recover("agent:over", at(1))
+    waiting, _new = ledger.enqueue(an_item(due_at=at(3)), at(0))
+    record(ledger, 4, job="other")
+    ledger.prune(at(days(400)), DAY, 0)
+    assert sorted(row.finding.key for row in ledger.findings()) == ["brief", "held", "wake"]
+    assert [run.id for run in ledger.runs(JOB)] == [running.id, run_id]
+    assert ledger.due_wakes(at(9)) == [wake_id]
+    assert len(ledger.incidents()) == 2
+    assert ledger.queue() == [waiting]
+    with pytest.raises(Refused):
+        ledger.claim(replace(a_run(9), slot_at=at(2)), OWNER)
+
+
+def test_pruning_keeps_what_the_latest_complete_run_of_a_rare_job_reported(ledger: Ledger) -> None:
+    first = told(ledger, 0)
+    record(ledger, days(100), verdict=Verdict.FAILED)
+    record(ledger, days(100), job="other")
+    ledger.prune(at(days(400)), DAY, 0)
+    assert only(ledger).id == first.id
+    record(ledger, days(401))
+    ledger.prune(at(days(401)), DAY, 0)
+    assert ledger.findings() == []
+
+
+@pytest.mark.parametrize(("minutes", "kept"), [(0, 1), (1, 0)])
+def test_history_ends_exactly_where_it_should(ledger: Ledger, minutes: int, kept: int) -> None:
+    record(ledger, 0)
+    ledger.prune(at(days(7) + minutes), DAY * 7, 10)
+    assert len(ledger.runs()) == kept
+
+
+def test_queue_items_go_when_they_were_told_or_cancelled_long_ago(ledger: Ledger) -> None:
+    for key in ("told", "cancelled", "waiting", "dropped"):
+        ledger.enqueue(an_item(key=key), at(0))
+    ledger.cancel_item("cancelled", at(1))
+    items = {item.key: item for item in ledger.queue()}
+    tell_item(ledger, 60, items["told"])
+    ledger.consume_brief(at(61))
+    tell_item(ledger, 61, items["dropped"], Action.DROP)
+    tell_item(ledger, 62, items["waiting"])
+    ledger.prune(at(days(1)), DAY * 7, 10)
+    assert len(ledger.queue()) == 4
+    assert ledger.prune(at(days(9)), DAY * 7, 10)["queue"] == 3
+    assert [item.key for item in ledger.queue()] == ["waiting"]
+
+
+def test_outputs_of_older_runs_of_each_job_go_with_their_duplicates(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.DROP),))
+    ids = []
+    for minute in (1, 2, 3):
+        run = a_run(minute)
+        ledger.claim(run, OWNER)
+        execution = Execution(at(minute), at(minute), stdout=Captured(b"o" * 10), stderr=Captured(b"e" * 20000))
+        judgement = Judgement(Verdict.WAKE, "", "", gate=Gate(True, findings=(Finding("k", "k"),)), context="above")
+        ledger.record(
+            run,
+            execution,
+            judgement,
+            lambda view: Plan(
+                (
+                    decision("k", Action.DUPLICATE, Change.SAME, view),
+                    decision("x", Action.DROP, Change.RETRACTION),
+                )
+            ),
+            agent="",
+        )
+        ids.append(run.id)
+    assert ledger.prune(at(4), DAY, 1)["outputs"] == 3
+    pruned, kept = ledger.run(ids[0]), ledger.run(ids[2])
+    assert (pruned.stdout, pruned.stderr, pruned.context) == (Captured(dropped=10), Captured(dropped=20000), "")
+    assert (kept.stdout.head, kept.context) == (b"o" * 10, "above")
+    assert [made.action for _id, made in ledger.decisions(ids[0])] == [Action.DROP]
+    assert len(ledger.decisions(ids[2])) == 2
+    assert ledger.prune(at(4), DAY, 1)["outputs"] == 0
+
+
+def test_the_text_for_a_wake_that_waits_is_kept(ledger: Ledger) -> None:
+    run = a_run(0)
+    ledger.claim(run, OWNER)
+    judgement = Judgement(Verdict.WAKE, "", "", context="above")
+    plan = Plan((decision("k", Action.WAKE),))
+    ledger.record(run, Execution(at(0), at(0)), judgement, lambda _view: plan, agent="")
+    ledger.prune(at(days(99)), DAY, 0)
+    assert ledger.run(run.id).context == "above"
+
+
+def test_a_backlog_of_many_batches_is_pruned_whole(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: tuple(decision(f"k{number}", Action.DROP) for number in range(1201)))
+    record(ledger, 1)
+    assert ledger.prune(at(days(9)), DAY, 10)["findings"] == 1201
+    assert ledger.findings() == []
+
+
+# Odd input
+
+
+@pytest.mark.parametrize("odd", ["\x00", "a\udcffb", "\ud800", "💓" * 300, "'; DROP TABLE findings; --", ""])
+def test_any_text_is_stored_and_costs_nothing_else(ledger: Ledger, odd: str) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF, body=odd, data={odd: odd}),))
+    readable = odd.encode(errors="backslashreplace").decode()
+    item = only(ledger).finding
+    assert (item.body, item.data) == (readable, {odd: odd})
+    assert ledger.enqueue(an_item(message=odd), at(0))[0].message == readable
+    wake_id = waking(ledger, 1, "w")
+    ledger.begin_wake(wake_id, OWNER, at(1))
+    ledger.settle_wake(wake_id, odd, at(1))
+    assert ledger.wake(wake_id).reply == readable
+
+
+@pytest.mark.parametrize("year", [1, 999, 9999])
+def test_instants_of_any_year_keep_their_order(ledger: Ledger, year: int) -> None:
+    instant = datetime(year, 12, 31, tzinfo=UTC)
+    ledger.enqueue(an_item(key="now"), at(0))
+    ledger.enqueue(an_item(key="odd", due_at=instant), at(0))
+    expected = ["odd", "now"] if year < 2026 else ["now", "odd"]
+    assert [item.key for item in ledger.queue()] == expected
+    assert {item.due_at for item in ledger.queue()} == {instant, at(60)}
+
+
+def test_instants_in_any_zone_are_the_same_instant(ledger: Ledger) -> None:
+    ledger.enqueue(an_item(due_at=at(60).astimezone(ZoneInfo("Asia/Kathmandu"))), at(0))
+    assert ledger.queue()[0].due_at == at(60)
+    assert ledger.enqueue(an_item(), at(0))[1] is False
+
+
+def test_a_clock_set_back_breaks_nothing(ledger: Ledger) -> None:
+    first = told(ledger, 100, "a")
+    record(ledger, 5, lambda view: (decision("a", Action.DUPLICATE, Change.SAME, view), decision("b", Action.BRIEF)))
+    assert only(ledger, "a") == replace(first, last_seen_at=at(5))
+    wake_id = waking(ledger, 50, "w")
+    ledger.begin_wake(wake_id, OWNER, at(40))
+    ledger.postpone_wake(wake_id, "x", at(30), at(20))
+    assert ledger.due_wakes(at(30)) == [wake_id]
+    ledger.begin_wake(wake_id, OWNER, at(-10))
+    ledger.settle_wake(wake_id, "", at(-20))
+    assert [item.finding.key for item in ledger.consume_brief(at(-30)).items] == ["b"]
+    assert ledger.consume_brief(at(-40)).items == ()
+    ledger.prune(at(-100), DAY, 5)
+
+
+def test_errors_are_of_the_house_tree(ledger: Ledger) -> None:
+    with pytest.raises(HeartbeatError) as caught:
+        ledger.run("nope")
+    assert caught.value.exit_code == 3
+
+
+def test_a_ledger_can_be_closed_twice(ledger: Ledger) -> None:
+    ledger.close()
+    ledger.close()

@@ -1,0 +1,707 @@
+"""The ledger as a file: whole, private, migrated, and clear about what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from heartbeat.clock import new_id
+from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, LedgerTooNew, NotFound
+from heartbeat.model import (
+    Action,
+    Change,
+    Decision,
+    Execution,
+    Finding,
+    Gate,
+    Judgement,
+    Plan,
+    QueueItem,
+    Run,
+    Verdict,
+    View,
+)
+from heartbeat.paths import share
+from heartbeat.stores.sqlite import SqliteLedger, due_items, open_existing, open_ledger, quarantine
+from heartbeat.stores.sqlite import database as database_module
+from heartbeat.stores.sqlite.database import Database, open_file
+from heartbeat.stores.sqlite.migrations import migrations
+
+T0 = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
+SHIPPED = share("ledger")
+NOBODY = 65534
+
+
+def at(minute: float) -> datetime:
+    return T0 + timedelta(minutes=minute)
+
+
+def record(ledger: SqliteLedger, minute: float, *keys: str, body: str = "") -> str:
+    """A whole run whose findings wait for the brief; its id."""
+    run = Run(new_id("run", at(minute)), "job", "schedule", at(minute), at(minute))
+    ledger.claim(run, "1:1")
+
+    def choose(view: View) -> Plan:
+        return Plan(
+            tuple(
+                Decision(Finding(key, key, body=body), Action.BRIEF, Change.NEW, "quiet", "why", view.known.get(key))
+                for key in keys
+            )
+        )
+
+    reported = tuple(Finding(key, key) for key in keys)
+    judgement = Judgement(Verdict.QUIET, "quiet", "because", gate=Gate(False, findings=reported))
+    ledger.record(run, Execution(at(minute), at(minute)), judgement, choose, agent="claude")
+    return run.id
+
+
+def record_until_it_fails(ledger: SqliteLedger, findings: int, body: str) -> None:
+    for minute in range(1, 3000):
+        record(ledger, minute, *(f"{at(minute)}-{number}" for number in range(findings)), body=body)
+
+
+def waiting(ledger: SqliteLedger) -> list[str]:
+    return [item.finding.key for item in ledger.brief(at(9999)).items]
+
+
+def database_of(ledger: SqliteLedger) -> Database:
+    return ledger._database
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "ledger.db"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of a closed ledger with something in it."""
+    path = tmp_path_factory.mktemp("recorded") / "ledger.db"
+    ledger = open_ledger(path)
+    for minute in range(4):
+        record(ledger, minute, *(f"{minute}-{number}" for number in range(50)), body="x" * 500)
+    ledger.close()
+    return path.read_bytes()
+
+
+@pytest.fixture
+def full_path(path: Path, recorded: bytes) -> Path:
+    path.parent.mkdir()
+    path.write_bytes(recorded)
+    return path
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@contextmanager
+def as_ordinary_user() -> Iterator[None]:
+    """Permissions do not bind root."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder of the ordinary user, who cannot enter those of root's tests."""
+    with tempfile.TemporaryDirectory() as name:
+        if os.geteuid() == 0:
+            os.chown(name, NOBODY, -1)
+        yield Path(name)
+
+
+# Opening
+
+
+def test_what_was_recorded_is_there_when_the_ledger_is_opened_again(path: Path) -> None:
+    ledger = open_ledger(path)
+    run_id = record(ledger, 0, "a")
+    ledger.close()
+    again = open_ledger(path, check=True)
+    assert again.run(run_id).verdict is Verdict.QUIET
+    assert waiting(again) == ["a"]
+    again.close()
+
+
+def test_nothing_is_created_by_looking(path: Path) -> None:
+    with pytest.raises(NotFound, match="nothing recorded yet; start `heartbeat run`"):
+        open_existing(path)
+    assert due_items(path, T0) == []
+    assert not path.parent.exists()
+    open_ledger(path).close()
+    open_existing(path).close()
+
+
+def test_the_disk_is_asked_to_keep_every_commit(path: Path) -> None:
+    ledger = open_ledger(path)
+    with database_of(ledger).outside() as db:
+        pragmas = {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in (
+            "journal_mode", "synchronous", "foreign_keys", "busy_timeout", "auto_vacuum", "fullfsync",
+        )}  # fmt: skip
+    ledger.close()
+    assert pragmas == {
+        "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 5000, "auto_vacuum": 2,
+        "fullfsync": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077, 0o777])
+def test_the_files_are_private_whatever_the_umask(path: Path, mask: int) -> None:
+    with umask(mask):
+        ledger = open_ledger(path)
+        record(ledger, 0, "a")
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    ledger.close()
+    assert modes == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_files_that_others_can_read_are_made_private_again(full_path: Path) -> None:
+    full_path.chmod(0o644)
+    open_ledger(full_path).close()
+    assert stat.S_IMODE(full_path.stat().st_mode) == 0o600
+
+
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    open_ledger(tmp_path / "ledger.db").close()
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("name", ["with space", "quest?ion", "per%20cent", "ha#sh", "ü", "-dash"])
+def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name / "ledger.db"
+    ledger = open_ledger(path)
+    record(ledger, 0, "a")
+    assert due_items(path, T0) == []
+    ledger.close()
+    assert path.is_file()
+
+
+def test_a_creation_that_fails_leaves_nothing(path: Path, tmp_path: Path) -> None:
+    folder = migrations_with(tmp_path, "CREATE TABLE (;")
+    with pytest.raises(LedgerError):
+        open_file(path, migrations=folder)
+    assert list(path.parent.iterdir()) == []
+    open_ledger(path).close()
+
+
+# Migrations
+
+
+def migrations_with(tmp_path: Path, *scripts: str, count: int = 99) -> Path:
+    """The first *count* shipped migrations, and then *scripts*."""
+    folder = tmp_path / "migrations"
+    folder.mkdir(exist_ok=True)
+    texts = [file.read_text("utf-8") for file in migrations(SHIPPED).values()][:count] + list(scripts)
+    for number, text in enumerate(texts, start=1):
+        (folder / f"{number:04d}_x.sql").write_text(text, "utf-8")
+    return folder
+
+
+def schema_of(path: Path) -> list[tuple[str, str]]:
+    db = sqlite3.connect(path)
+    rows = db.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return [*rows, ("version", str(version))]
+
+
+def test_migrations_are_numbered_without_a_gap() -> None:
+    assert list(migrations(SHIPPED)) == list(range(1, len(migrations(SHIPPED)) + 1))
+
+
+@pytest.mark.parametrize("count", migrations(SHIPPED))
+def test_a_ledger_of_any_earlier_version_becomes_the_newest(tmp_path: Path, count: int) -> None:
+    added = "ALTER TABLE jobs ADD COLUMN later TEXT;\nCREATE TABLE later (x TEXT) STRICT; -- one; two\n"
+    earlier = tmp_path / "earlier.db"
+    open_file(earlier, migrations=migrations_with(tmp_path, count=count)).close()
+    newest = migrations_with(tmp_path, added)
+    open_file(earlier, migrations=newest, check=True).close()
+    fresh = tmp_path / "fresh.db"
+    open_file(fresh, migrations=newest, check=True).close()
+    assert schema_of(earlier) == schema_of(fresh)
+    assert ("version", str(len(migrations(newest)))) in schema_of(earlier)
+
+
+def test_a_migration_keeps_the_data(full_path: Path, tmp_path: Path) -> None:
+    folder = migrations_with(tmp_path, "ALTER TABLE findings ADD COLUMN later TEXT;")
+    database = open_file(full_path, migrations=folder)
+    with database.reading() as db:
+        assert db.execute("SELECT count(*), count(later) FROM findings").fetchone()[:] == (200, 0)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["CREATE TABLE broken (;", "INSERT INTO nowhere VALUES (1);", "SELECT 1; SELECT 2", "CREATE TABLE jobs (x);"],
+)
+def test_a_migration_that_fails_leaves_version_and_data_as_they_were(
+    full_path: Path, tmp_path: Path, last: str
+) -> None:
+    before = schema_of(full_path)
+    folder = migrations_with(tmp_path, f"DELETE FROM findings;\nCREATE TABLE fine (x);\n{last}")
+    with pytest.raises((LedgerError, sqlite3.ProgrammingError)):
+        open_file(full_path, migrations=folder)
+    assert schema_of(full_path) == before
+    ledger = open_ledger(full_path, check=True)
+    assert len(waiting(ledger)) == 200
+    ledger.close()
+
+
+def test_a_failing_migration_says_which_and_that_nothing_was_lost(full_path: Path, tmp_path: Path) -> None:
+    folder = migrations_with(tmp_path, "CREATE TABLE broken (;")
+    with pytest.raises(LedgerError, match=r"to format \d with .*_x\.sql: near .*; it is unchanged"):
+        open_file(full_path, migrations=folder)
+
+
+def test_a_ledger_of_a_later_heartbeat_is_left_alone(full_path: Path) -> None:
+    db = sqlite3.connect(full_path)
+    db.execute("PRAGMA user_version = 99")
+    db.close()
+    for opener in (open_ledger, open_existing):
+        with pytest.raises(LedgerTooNew, match=r"its format is 99 .*upgrade heartbeat"):
+            opener(full_path)
+    assert ("version", "99") in schema_of(full_path)
+
+
+# Damage
+
+
+def overwrite(path: Path, offset: int, content: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(content)
+
+
+def truncate(path: Path, size: int) -> None:
+    os.truncate(path, size)
+
+
+def drop(path: Path, what: str) -> None:
+    db = sqlite3.connect(path)
+    db.execute(f"DROP {what}")
+    db.close()
+
+
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def replace_by_other_database(path: Path) -> None:
+    path.unlink()
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE t (x)")
+    db.close()
+
+
+def leave_only_the_log(path: Path) -> None:
+    path.unlink()
+    Path(f"{path}-wal").write_bytes(b"log")
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "cut to nothing": lambda path: truncate(path, 0),
+    "cut in the header": lambda path: truncate(path, 50),
+    "cut in the middle": lambda path: truncate(path, 40960),
+    "garbage for a header": lambda path: overwrite(path, 0, os.urandom(100)),
+    "text": lambda path: overwrite(path, 0, b"{}\n" * 50_000),
+    "zeroed pages": lambda path: overwrite(path, 4096 * 10, bytes(4096 * 30)),
+    "a flipped page header": lambda path: overwrite(path, 4096 * 2, b"\xff" * 12),
+    "a folder": replace_by_folder,
+    "another database": replace_by_other_database,
+    "a missing table": lambda path: drop(path, "TABLE queue"),
+    "a missing index": lambda path: drop(path, "INDEX findings_current"),
+    "only its log": leave_only_the_log,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_found_named_and_can_be_set_aside(full_path: Path, damage: str) -> None:
+    DAMAGES[damage](full_path)
+    with pytest.raises(LedgerCorrupt) as caught:
+        open_ledger(full_path, check=True)
+    assert str(caught.value).startswith(f"cannot use the ledger {full_path}: ")
+    assert str(caught.value).endswith(
+        "; start `heartbeat run`, which sets it aside and says so, or run `heartbeat ledger quarantine`"
+    )
+    assert (caught.value.exit_code, caught.value.retryable) == (4, False)
+    aside = quarantine(full_path, at(0.5))
+    assert aside.name == "ledger.db.corrupt-20260610T080030Z"
+    ledger = open_ledger(full_path, check=True)
+    assert waiting(ledger) == []
+    record(ledger, 0, "a")
+    ledger.close()
+
+
+@pytest.mark.parametrize("damage", ["cut in the middle", "zeroed pages", "a missing table"])
+def test_damage_met_in_use_is_named_as_well(full_path: Path, damage: str) -> None:
+    DAMAGES[damage](full_path)
+    with pytest.raises(LedgerCorrupt, match="cannot use the ledger"):
+        use(full_path)
+
+
+def use(path: Path) -> None:
+    """Everything, without a check before."""
+    due_items(path, at(999))
+    ledger = open_ledger(path)
+    try:
+        for row in ledger.findings(limit=1000):
+            ledger.finding(row.id)
+        for run in ledger.runs(limit=1000):
+            ledger.decisions(run.id)
+        ledger.consume_brief(at(100))
+        ledger.queue()
+        record(ledger, 1000, "1-1", "new")
+        ledger.prune(at(999_999), timedelta(days=1), 1)
+    finally:
+        ledger.close()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_flipped_bytes_never_raise_anything_but_a_clear_error(full_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    content = bytearray(full_path.read_bytes())
+    for _ in range(chance.choice((1, 20, 500))):
+        content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    full_path.write_bytes(content)
+    try:
+        use(full_path)
+    except HeartbeatError as error:
+        assert str(full_path) in str(error)  # noqa: PT017 - many flips are harmless, and none may raise anything else
+
+
+def test_a_value_that_heartbeat_never_wrote_is_damage(full_path: Path) -> None:
+    db = sqlite3.connect(full_path)
+    db.execute("UPDATE findings SET urgency = 'whatever' WHERE key = '3-3'")
+    db.commit()
+    db.close()
+    ledger = open_ledger(full_path, check=True)
+    with pytest.raises(LedgerCorrupt, match=r"a row is damaged .*'whatever' is not a valid Urgency"):
+        ledger.brief(at(1))
+    ledger.close()
+
+
+def test_a_damaged_ledger_never_replaces_an_earlier_one(path: Path) -> None:
+    asides = []
+    for content in ("one", "two", "three"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        Path(f"{path}-wal").write_text(f"log of {content}")
+        asides.append(quarantine(path, T0))
+    assert [aside.name.removeprefix("ledger.db.corrupt-") for aside in asides] == [
+        "20260610T080000Z", "20260610T080000Z-2", "20260610T080000Z-3",
+    ]  # fmt: skip
+    assert [aside.read_text() for aside in asides] == ["one", "two", "three"]
+    assert [Path(f"{aside}-wal").read_text() for aside in asides] == ["log of one", "log of two", "log of three"]
+    assert not path.exists()
+    with pytest.raises(NotFound):
+        quarantine(path, T0)
+
+
+def test_names_never_collide_without_hard_links_either(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object, **_more: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    ledger = open_ledger(path)
+    record(ledger, 0, "a")
+    ledger.close()
+    assert [file.name for file in path.parent.iterdir()] == ["ledger.db"]
+    assert quarantine(path, T0) != quarantine_again(path)
+
+
+def quarantine_again(path: Path) -> Path:
+    path.write_text("damaged")
+    return quarantine(path, T0)
+
+
+# What may pass: permissions, a full disk, a lock
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_ledger_that_may_not_be_written_says_so(shared_folder: Path, kind: str) -> None:
+    path = shared_folder / "state" / "ledger.db"
+    with as_ordinary_user():
+        ledger = open_ledger(path)
+        record(ledger, 0, "a")
+        ledger.close()
+        target = path if kind == "file" else path.parent
+        target.chmod(0o400 if kind == "file" else 0o500)
+        with pytest.raises(LedgerError, match=f"cannot use the ledger {path}: .*(read-only|cannot be opened)"):
+            use(path)
+        target.chmod(0o600 if kind == "file" else 0o700)
+        use(path)
+
+
+def test_a_ledger_that_may_not_be_read_says_so(shared_folder: Path) -> None:
+    path = shared_folder / "ledger.db"
+    with as_ordinary_user():
+        open_ledger(path).close()
+        path.chmod(0o000)
+        with pytest.raises(LedgerError, match="give this user access") as caught:
+            open_ledger(path)
+        assert caught.value.retryable
+        assert stat.S_IMODE(path.stat().st_mode) == 0
+
+
+def test_a_folder_that_may_not_be_written_says_so(shared_folder: Path) -> None:
+    with as_ordinary_user():
+        shared_folder.chmod(0o500)
+        with pytest.raises(LedgerError, match=r"cannot use the ledger .*: Permission denied; mend that"):
+            open_ledger(shared_folder / "new" / "ledger.db")
+        with pytest.raises(LedgerError, match="Permission denied"):
+            open_ledger(shared_folder / "ledger.db")
+        shared_folder.chmod(0o700)
+
+
+def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("")
+    with pytest.raises(LedgerError, match=r"cannot use the ledger .*/state/ledger.db: Not a directory"):
+        open_ledger(tmp_path / "state" / "ledger.db")
+
+
+@pytest.mark.parametrize("name", ["run", "findings"])
+def test_a_ledger_without_room_undoes_and_goes_on_when_there_is_room(path: Path, name: str) -> None:
+    ledger = open_ledger(path)
+    run_id = record(ledger, 0, "a")
+    with database_of(ledger).outside() as db:
+        pages = db.execute("PRAGMA page_count").fetchone()[0]
+        db.execute(f"PRAGMA max_page_count = {pages + (0 if name == 'run' else 4)}")
+    with pytest.raises(LedgerError, match=r"cannot use the ledger .*: the disk is full; free some space") as caught:
+        record_until_it_fails(ledger, 50, body="x" * 500)
+    assert (caught.value.retryable, caught.value.exit_code) == (True, 1)
+    done = [run for run in ledger.runs(limit=200) if run.state == "ended"]
+    assert len(waiting(ledger)) == 1 + 50 * (len(done) - 1)
+    with database_of(ledger).outside() as db:
+        db.execute("PRAGMA max_page_count = 1000000")
+    ledger.interrupt(lambda _owner: False, at(200))
+    record(ledger, 200, "b")
+    assert ledger.run(run_id).state == "ended"
+    assert waiting(ledger)[-1] == "b"
+    ledger.close()
+    open_ledger(path, check=True).close()
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Callable[[], None]]:
+    """A disk with little room; calling what it gives makes room. Without the right to mount, a limit on file sizes."""
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode == 0:
+        try:
+            filler = folder / "filler"
+            filler.write_bytes(bytes(500_000))
+            yield filler.unlink
+        finally:
+            subprocess.run(["umount", "-l", str(folder)], check=True)
+    else:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, before[1]))
+        try:
+            yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_loses_nothing_and_it_goes_on_by_itself(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as make_room:
+        ledger = open_ledger(tmp_path / "ledger.db")
+        with pytest.raises(LedgerError, match="the disk"):
+            record_until_it_fails(ledger, 1, body="x" * 2000)
+        told = waiting(ledger)
+        assert told == [f"{run.slot_at}-0" for run in reversed(ledger.runs(limit=5000)) if run.state == "ended"]
+        make_room()
+        ledger.interrupt(lambda _owner: False, at(4000))
+        record(ledger, 5000, "after")
+        assert waiting(ledger) == [*told, "after"]
+        ledger.close()
+        open_ledger(tmp_path / "ledger.db", check=True).close()
+
+
+def test_a_ledger_is_not_half_created_on_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as make_room:
+        mounted = (tmp_path / "filler").exists()
+        if mounted:
+            (tmp_path / "more").write_bytes(bytes(440_000))
+        else:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        with pytest.raises(LedgerError, match="disk"):
+            open_ledger(tmp_path / "ledger.db")
+        assert not [file.name for file in tmp_path.iterdir() if file.name.startswith("ledger")]
+        make_room()
+        open_ledger(tmp_path / "ledger.db", check=True).close()
+
+
+def test_a_ledger_locked_for_too_long_says_so(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database_module, "_BUSY_SECONDS", 0.05)
+    ledger = open_ledger(path)
+    record(ledger, 0, "a")
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match=r"another process has kept it locked for over 5 s; try again"):
+        record(ledger, 1, "b")
+    assert waiting(ledger) == ["a"]
+    other.execute("ROLLBACK")
+    other.close()
+    record(ledger, 1, "b")
+    assert waiting(ledger) == ["a", "b"]
+    ledger.close()
+
+
+def test_a_mistake_in_our_own_sql_is_not_called_damage(path: Path) -> None:
+    ledger = open_ledger(path)
+    with pytest.raises(sqlite3.OperationalError), database_of(ledger).writing() as db:
+        db.execute("BEGIN")
+    with pytest.raises(sqlite3.ProgrammingError), database_of(ledger).writing() as db:
+        db.execute("SELECT ?")
+    record(ledger, 0, "a")
+    ledger.close()
+
+
+# Threads and processes
+
+
+def test_threads_share_one_ledger(path: Path) -> None:
+    ledger = open_ledger(path)
+
+    def work(number: int) -> None:
+        for minute in range(10):
+            run = Run(new_id("run", T0), f"job{number}", "schedule", at(minute), at(minute))
+            ledger.claim(run, "1:1")
+            ledger.record(run, Execution(T0, T0), Judgement(Verdict.QUIET, "", ""), lambda _view: Plan(), agent="")
+            ledger.runs()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.runs(limit=100)) == 60
+    assert {run.state for run in ledger.runs(limit=100)} == {"ended"}
+    ledger.close()
+
+
+# The quick look of the tick script
+
+
+def test_due_items_are_read_without_writing(path: Path) -> None:
+    ledger = open_ledger(path)
+    item, _new = ledger.enqueue(QueueItem("", "rent", "pay", at(5)), T0)
+    ledger.enqueue(QueueItem("", "later", "pay", at(50)), T0)
+    assert due_items(path, at(4)) == []
+    assert due_items(path, at(5)) == [item]
+    ledger.close()
+    before = path.read_bytes()
+    assert due_items(path, at(5)) == [item]
+    assert path.read_bytes() == before
+
+
+def test_the_quick_look_imports_nothing_heavy() -> None:
+    code = "import sys, heartbeat.stores.sqlite; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    top = {name.split(".")[0] for name in done.stdout.split()}
+    assert top & {"pydantic", "httpx", "typer", "rich", "apscheduler", "icalendar", "asyncio", "tempfile"} == set()
+
+
+# Speed
+
+
+def plan_of(ledger: SqliteLedger, call: Callable[[], object]) -> list[str]:
+    """How SQLite goes about the queries of *call*."""
+    statements: list[str] = []
+    with database_of(ledger).outside() as db:
+        db.set_trace_callback(statements.append)
+        call()
+        db.set_trace_callback(None)
+        return [
+            row["detail"]
+            for statement in statements
+            if statement.lstrip().startswith(("SELECT", "DELETE", "UPDATE"))
+            for row in db.execute(f"EXPLAIN QUERY PLAN {statement}")
+        ]
+
+
+@pytest.mark.parametrize("call", ["record", "brief", "due_wakes", "next_attempt_at", "last_runs", "queue", "prune"])
+def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
+    ledger = open_ledger(path)
+    record(ledger, 0, "a")
+    ledger.enqueue(QueueItem("", "rent", "pay", at(5)), T0)
+    calls: dict[str, Callable[[], object]] = {
+        "record": lambda: record(ledger, 1, "a", "b"),
+        "brief": lambda: ledger.brief(at(1)),
+        "due_wakes": lambda: ledger.due_wakes(at(1)),
+        "next_attempt_at": ledger.next_attempt_at,
+        "last_runs": ledger.last_runs,
+        "queue": lambda: ledger.queue(due_by=at(9)),
+        "prune": lambda: ledger.prune(at(999_999), timedelta(days=1), 1),
+    }
+    details = plan_of(ledger, calls[call])
+    ledger.close()
+    # These are as many as the owner has jobs, items in the queue, briefs a day or sources.
+    small = ("SCAN jobs", "SCAN queue", "SCAN briefs", "SCAN json_each", "SCAN incidents")
+    assert details
+    assert [detail for detail in details if detail.startswith("SCAN") and not detail.startswith(small)] == []
+
+
+def test_a_claim_and_a_record_are_one_commit_each_and_few_statements(path: Path) -> None:
+    ledger = open_ledger(path)
+    record(ledger, 0, *"abcde")
+
+    def duplicates(view: View) -> Plan:
+        return Plan(
+            tuple(
+                Decision(known.finding, Action.DUPLICATE, Change.SAME, "duplicate", "", known)
+                for known in view.known.values()
+            )
+        )
+
+    statements: list[str] = []
+    with database_of(ledger).outside() as db:
+        db.set_trace_callback(statements.append)
+        run = Run(new_id("run", at(1)), "job", "schedule", at(1), at(1))
+        ledger.claim(run, "1:1")
+        reported = tuple(Finding(key, key) for key in "abcde")
+        judgement = Judgement(Verdict.QUIET, "quiet", "because", gate=Gate(False, findings=reported))
+        ledger.record(run, Execution(at(1), at(1)), judgement, duplicates, agent="")
+        db.set_trace_callback(None)
+    ledger.close()
+    assert statements.count("COMMIT") == 2
+    assert len(statements) <= 35
+
+
+def test_ten_thousand_findings_are_one_run(path: Path) -> None:
+    ledger = open_ledger(path)
+    before = os.times()
+    record(ledger, 0, *(f"{number}" for number in range(10_000)))
+    after = os.times()
+    assert len(waiting(ledger)) == 10_000
+    ledger.close()
+    assert after.user + after.system - before.user - before.system < 10
