@@ -13,11 +13,11 @@ import tenacity
 
 from heartbeat.clock import new_id
 from heartbeat.decide import Rules, decide
-from heartbeat.environment import environment
 from heartbeat.errors import HeartbeatError, LedgerError
 from heartbeat.faults import backoff_until, weigh
 from heartbeat.gate import judge
 from heartbeat.job import Config, Job
+from heartbeat.job.environment import environment
 from heartbeat.log import event, warn
 from heartbeat.model import Execution, Judgement, Plan, Run, View
 from heartbeat.paths import Home

@@ -27,15 +27,14 @@ from heartbeat.job import Job
 from heartbeat.lock import KernelLock
 from heartbeat.log import event, warn
 from heartbeat.outbox import deliver_due
-from heartbeat.process import owner
+from heartbeat.process import is_alive, owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
-from heartbeat.schedule import due, next_slot
+from heartbeat.slots import next_move
 
 Reload = Callable[[House], House]
 """Reads the configuration again; raises HeartbeatError when it is not valid."""
 
 _PRUNE_EVERY = timedelta(hours=6)
-_REWIND = timedelta(hours=1)
 
 
 class Daemon:
@@ -51,6 +50,7 @@ class Daemon:
         self._next: dict[str, datetime | None] = {}
         self._problems: dict[str, str] = {}
         self._started = (time.monotonic(), house.clock())
+        self._looked_at = self._started[1]
         self._pruned_at: datetime | None = None
         self._fatal: BaseException | None = None
         self._alarm = BackgroundScheduler(timezone="UTC", daemon=True)
@@ -80,11 +80,19 @@ class Daemon:
         while "stop" not in words and self._fatal is None:
             if "reload" in words:
                 self._take_new_configuration()
-            now = self._house.clock()
+            now = self._look_at_clock()
             self._start_due(now)
             self._upkeep(now)
             self._beat(now)
             words = self._wait(now)
+
+    def _look_at_clock(self) -> datetime:
+        now = self._house.clock()
+        if now < self._looked_at:
+            # The instants to look again were reckoned under another clock.
+            self._next.clear()
+        self._looked_at = now
+        return now
 
     def _wait(self, now: datetime) -> set[str]:
         """Sleep until the next due instant or pulse, or until somebody rings; returns every word heard."""
@@ -120,26 +128,17 @@ class Daemon:
     def _consider(self, job: Job, now: datetime) -> datetime | None:
         """Start or skip the slot of a job that is due; returns when to look again."""
         ledger, zone = self._house.ledger, ZoneInfo(self._house.config.settings.owner.zone)
-        state = ledger.job_state(job.name, now)
-        last = state.last_slot_at
-        if last is not None and last - now > _REWIND:
-            warn("clock_set_back", job=job.name, last_slot=to_text(last), now=to_text(now))
+        move = next_move(job.schedule, ledger.job_state(job.name, now), now, zone, self._running.get(job.name))
+        if move.rewound:
+            warn("clock_set_back", job=job.name, now=to_text(now))
             ledger.move_on(job.name, now)
-            last = now
-        slot = due(job.schedule, anchor=state.anchor_at, last=last, now=now, zone=zone)
-        if slot is not None:
-            last = slot.slot
-            if job.name in self._running:
-                if self._running[job.name] != last:
-                    ledger.skip(job.name, last, "overlap: the run before was still going", now)
-            elif state.backoff_until is not None and last < state.backoff_until:
-                ledger.skip(job.name, last, f"backing off until {to_text(state.backoff_until)} after faults", now)
-            else:
-                note = f"stands for every slot since {to_text(slot.since)}" if slot.since else ""
-                self._running[job.name] = last
-                self._pool.submit(self._run, job, last, note)
-        after = max(now, last) if last is not None else now
-        return next_slot(job.schedule, after, anchor=state.anchor_at, zone=zone)
+        if move.skip is not None:
+            ledger.skip(job.name, move.skip, move.reason, now)
+            event("slot_skipped", job=job.name, slot=to_text(move.skip), reason=move.reason)
+        if move.start is not None:
+            self._running[job.name] = move.start
+            self._pool.submit(self._run, job, move.start, move.reason)
+        return move.next_at
 
     def _run(self, job: Job, slot: datetime, note: str) -> None:
         """One run, in a thread of the pool; nothing it raises may end the thread unseen."""
@@ -181,11 +180,13 @@ class Daemon:
     # Beating
 
     def _upkeep(self, now: datetime) -> None:
-        """Ring the outbox if a wake is due; remove what is too old, now and then."""
+        """Ring the outbox if a wake is due, end what a killed `heartbeat tick` left, remove what is too old."""
         try:
             at = self._house.ledger.next_attempt_at()
             if at is not None and at <= now:
                 self._outbox_rings.set()
+            for run in self._house.ledger.interrupt(is_alive, now):
+                warn("run_interrupted", job=run.job, run=run.id)
             if self._pruned_at is None or not timedelta() <= now - self._pruned_at < _PRUNE_EVERY:
                 self._pruned_at = now
                 kept = self._house.config.settings.retention
@@ -199,7 +200,8 @@ class Daemon:
     def _prune(self, now: datetime, history: timedelta, outputs: int) -> None:
         try:
             removed = self._house.ledger.prune(now, history, outputs)
-            event("pruned", **{name: count for name, count in removed.items() if count})
+            if any(removed.values()):
+                event("pruned", **removed)
         except HeartbeatError as error:
             self._trouble("ledger", error)
 

@@ -84,10 +84,10 @@ def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
         return Health(
             "stalled", "heartbeat runs but does not beat", problems, _pid(evidence.holder), recent_starts=recent
         )
-    count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     return Health(
         state="degraded" if problems else "up",
-        summary=f"heartbeat is up, {pulse.jobs} jobs" + (f", {count}" if problems else ""),
+        summary=f"heartbeat is up, {_count(pulse.jobs, 'job')}"
+        + (f", {_count(len(problems), 'problem')}" if problems else ""),
         problems=problems,
         pid=_pid(evidence.holder),
         uptime_seconds=monotonic - pulse.started_monotonic,
@@ -113,9 +113,13 @@ def _doubt(pulse: Pulse | None, holder: str, monotonic: float) -> tuple[str, str
     return "pulse_stale", f"the last pulse is {age:.0f} s old; one is due every {PERIOD:.0f} s"
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _pid(holder: str) -> int | None:
     digits = holder.split(":", 1)[0]
-    return int(digits) if digits.isdigit() else None
+    return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
 def _unreadable(code: str, path: Path, error: Exception) -> tuple[str, str]:

@@ -119,4 +119,4 @@ def _replace(path: Path, text: str) -> None:
 def _read(path: Path, limit: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not block
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(limit)
+        return file.read(limit) or b""  # None: a pipe that somebody may yet write to

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from heartbeat import findings
-from heartbeat.gate import DIALECTS, MAX_LINE, check, judge, text_finding
+from heartbeat.gate import DIALECTS, MAX_LINE, check, findings, judge, text_finding
 from heartbeat.model import Captured, Execution, Finding, Gate, Judgement, Source, Urgency, Verdict, WhenAbsent
 
 ROOT = Path(__file__).parent.parent

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat.header import read_header
+from heartbeat.job.header import read_header
+from heartbeat.job.script import find_script, scripts_in
 from heartbeat.paths import Home
-from heartbeat.script import find_script, scripts_in
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA_FOLDERS = ("jobs", "gates", "ledger", "config", "systemd", "launchd")

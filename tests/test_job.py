@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import settings as run_with
 from hypothesis import strategies as st
 
-from heartbeat.environment import agent_environment, environment
+from heartbeat.config.fields import Between
+from heartbeat.config.secret import Secret
 from heartbeat.errors import ConfigError, HeartbeatError, Problem
-from heartbeat.fields import Between
-from heartbeat.header import read_header
 from heartbeat.job import Config, Job, load
+from heartbeat.job.environment import agent_environment, environment
+from heartbeat.job.header import read_header
+from heartbeat.job.script import Script
 from heartbeat.paths import Home, share
 from heartbeat.schedule import At, Cron, Every
-from heartbeat.script import Script
-from heartbeat.secret import Secret
 
 NOW = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
 HEADER = """\

@@ -42,7 +42,7 @@ from heartbeat.model import (
     WhenAbsent,
 )
 from heartbeat.ports import Ledger
-from heartbeat.stores.sqlite import item_key, item_version
+from heartbeat.stores.sqlite import SqliteLedger, item_key, item_version
 
 STORES = [module.name for module in pkgutil.iter_modules(heartbeat.stores.__path__)]
 JOB = "vip-mail"
@@ -60,6 +60,12 @@ def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     opened = store.open_ledger(tmp_path / "ledger.db") if hasattr(store, "open_ledger") else store.open_memory()
     yield opened
     opened.close()
+
+
+def test_the_store_in_sqlite_is_a_ledger() -> None:
+    ledger: Ledger = SqliteLedger(None)  # what mypy checks here is every method's signature
+    assert ledger.runs() == []
+    ledger.close()
 
 
 def at(minute: float) -> datetime:
@@ -1215,3 +1221,23 @@ def test_errors_are_of_the_house_tree(ledger: Ledger) -> None:
 def test_a_ledger_can_be_closed_twice(ledger: Ledger) -> None:
     ledger.close()
     ledger.close()
+
+
+def test_cancelling_an_item_withdraws_what_still_waits_to_be_told_of_it(ledger: Ledger) -> None:
+    item, _ = ledger.enqueue(an_item(key="garage", due_at=at(0)), at(0))
+    _run, wake_id = record(ledger, 1, lambda _view: (decision("queue:garage", Action.WAKE),))
+    assert wake_id is not None
+    ledger.cancel_item("garage", at(2))
+    row = only(ledger, "queue:garage")
+    assert (row.state, row.current, row.rule) == (State.WITHDRAWN, False, "cancelled")
+    assert ledger.wake(wake_id).state == "cancelled"
+    assert [entry.state for entry in ledger.queue() if entry.id == item.id] == ["cancelled"]
+
+
+def test_cancelling_an_item_cannot_take_back_what_the_agent_is_being_told(ledger: Ledger) -> None:
+    ledger.enqueue(an_item(key="garage", due_at=at(0)), at(0))
+    _run, wake_id = record(ledger, 1, lambda _view: (decision("queue:garage", Action.WAKE),))
+    assert wake_id is not None
+    ledger.begin_wake(wake_id, OWNER, at(2))
+    ledger.cancel_item("garage", at(2))
+    assert only(ledger, "queue:garage").state is State.WAKE

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat import pids, tree
 from heartbeat.model import Captured
-from heartbeat.process import Command, become_reaper, execute
+from heartbeat.process import Command, become_reaper, execute, pids, tree
 
 MIB = 1024 * 1024
 PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -408,6 +408,24 @@ def test_a_value_that_heartbeat_never_wrote_is_damage(full_path: Path) -> None:
     ledger.close()
 
 
+def test_a_format_below_zero_is_damage(full_path: Path) -> None:
+    db = sqlite3.connect(full_path)
+    db.execute("PRAGMA user_version = -5")
+    db.close()
+    with pytest.raises(LedgerCorrupt, match="but not heartbeat's"):
+        open_ledger(full_path)
+
+
+def test_a_rule_of_the_tables_that_only_damage_breaks_is_damage(full_path: Path) -> None:
+    ledger = open_ledger(full_path)
+    with pytest.raises(LedgerCorrupt, match="FOREIGN KEY constraint failed"), database_of(ledger).writing() as db:
+        db.execute("INSERT INTO attempts VALUES ('no such wake', 1, '', NULL, 'running', '')")
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"), database_of(ledger).writing() as db:
+        db.execute("UPDATE runs SET state = 'our mistake'")
+    assert len(waiting(ledger)) == 200
+    ledger.close()
+
+
 def test_a_damaged_ledger_never_replaces_an_earlier_one(path: Path) -> None:
     asides = []
     for content in ("one", "two", "three"):
@@ -550,7 +568,7 @@ def test_a_ledger_is_not_half_created_on_a_full_disk(tmp_path: Path) -> None:
     with small_disk(tmp_path) as make_room:
         mounted = (tmp_path / "filler").exists()
         if mounted:
-            (tmp_path / "more").write_bytes(bytes(440_000))
+            (tmp_path / "more").write_bytes(bytes(520_000))
         else:
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         with pytest.raises(LedgerError, match="disk"):
@@ -626,7 +644,7 @@ def test_due_items_are_read_without_writing(path: Path) -> None:
 
 def test_the_quick_look_imports_nothing_heavy() -> None:
     code = "import sys, heartbeat.stores.sqlite; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     top = {name.split(".")[0] for name in done.stdout.split()}
     assert top & {"pydantic", "httpx", "typer", "rich", "apscheduler", "icalendar", "asyncio", "tempfile"} == set()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Event
 
 from heartbeat.config import Settings
-from heartbeat.environment import agent_environment
 from heartbeat.errors import AgentError
+from heartbeat.job.environment import agent_environment
 from heartbeat.model import Execution
 from heartbeat.paths import Home
 from heartbeat.process import Command, execute

@@ -11,7 +11,7 @@ import typer
 
 from heartbeat.cli.shell import plain_value, shell, table, when
 from heartbeat.clock import utc_now
-from heartbeat.errors import LedgerCorrupt, NotFound, Refused
+from heartbeat.errors import LedgerCorrupt, Refused
 from heartbeat.lock import holder_of
 from heartbeat.model import LedgerFinding
 
@@ -64,8 +64,6 @@ def quarantine() -> None:
 
     call = shell("ledger quarantine")
     path = call.home.ledger_file
-    if not path.exists():
-        raise NotFound(f"cannot find a ledger at {path}: nothing was recorded yet")
     if holder_of(call.home.lock_file) is not None:
         raise Refused("cannot set the ledger aside while the daemon runs; stop it first")
     try:

@@ -83,7 +83,10 @@ def idle(folder: Path) -> None:
     """The daemon at rest with 10 jobs, against a process that only waits in APScheduler."""
     jobs = "".join(f"[jobs.quiet-{number}]\nscript = 'jobs/quiet.sh'\nevery = '10m'\n" for number in range(10))
     home = _home(folder, jobs)
-    waiting = "from apscheduler.schedulers.blocking import BlockingScheduler as B; s = B(); s.add_job(print, 'interval', minutes=10); s.start()"
+    waiting = (
+        "from apscheduler.schedulers.blocking import BlockingScheduler as B; "
+        "s = B(); s.add_job(print, 'interval', minutes=10); s.start()"
+    )
     daemon = _start([str(_BIN / "heartbeat"), "--home", str(home.config), "run"])
     baseline = _start([sys.executable, "-c", waiting])
     try:
@@ -188,7 +191,7 @@ def _rss_of(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
-def _say(what: str, ours: str, than: str, theirs: str, ratio: float | None, goal: str) -> None:
+def _say(what: str, ours: str, than: str, theirs: str, ratio: float | None, goal: str) -> None:  # noqa: PLR0917 - a row of the table
     times = f"ratio {ratio:.2f}" if ratio is not None else ""
     print(f"{what:<26} {ours:>12}   {than}: {theirs:<12} {times:<11} goal: {goal}", flush=True)
 

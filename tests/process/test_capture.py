@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heartbeat.capture import BLANK, BLANK_KEPT, Capture
 from heartbeat.model import Captured
+from heartbeat.process.capture import BLANK, BLANK_KEPT, Capture
 
 MIB = 1024 * 1024
 LETTERS = st.sampled_from([b"a", b"{", b"\n", b" ", b"\r", b"\t", b"\xff", b"\v"])

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from heartbeat import pids
-from heartbeat.process import is_alive, owner
+from heartbeat.process import is_alive, owner, pids
 
 
 @pytest.fixture(params=[True, False], ids=["proc", "psutil"])

@@ -17,9 +17,8 @@ from uuid import uuid4
 
 import pytest
 
-from heartbeat import pids, process, tree
 from heartbeat.model import Execution
-from heartbeat.process import Command, become_reaper, end_strays, execute
+from heartbeat.process import Command, become_reaper, child, end_strays, execute, pids, tree
 
 PYTHON = sys.executable
 PR_SET_CHILD_SUBREAPER = 36
@@ -44,7 +43,7 @@ def mark() -> str:
 
 @pytest.fixture
 def short_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE", 0.1)
+    monkeypatch.setattr(child, "GRACE", 0.1)
 
 
 def run(text: str, mark: str, timeout: float = 20, stop: threading.Event | None = None) -> Execution:
@@ -137,13 +136,13 @@ def test_what_ends_when_asked_is_given_the_time_and_heard_to_the_end(mark: str) 
     began = time.monotonic()
     result = run("trap 'sleep 0.5; echo saved; exit 9' TERM; echo began; sleep 60 & wait", mark, timeout=0.3)
     assert (result.timed_out, result.exit_code, result.stdout.joined()) == (True, 9, b"began\nsaved\n")
-    assert time.monotonic() - began < 0.3 + process.GRACE
+    assert time.monotonic() - began < 0.3 + child.GRACE
 
 
 def test_what_does_not_end_when_asked_is_killed_after_the_grace(mark: str) -> None:
     began = time.monotonic()
     assert run("trap '' TERM; while :; do sleep 1; done", mark, timeout=0.2).signal == signal.SIGKILL
-    assert process.GRACE < time.monotonic() - began < process.GRACE + 3
+    assert child.GRACE < time.monotonic() - began < child.GRACE + 3
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def test_children_without_the_pipe_are_ended_without_a_drain(reaping: bool, mark
     began = time.monotonic()
     result = run("setsid sleep 60 >&- 2>&- & sleep 60 >&- 2>&- & (setsid sleep 60 >&- 2>&- &) ; echo done", mark)
     assert (result.exit_code, result.stdout.joined()) == (0, b"done\n")
-    assert time.monotonic() - began < process.DRAIN
+    assert time.monotonic() - began < child.DRAIN
     assert left_of(mark) == []
 
 

@@ -109,7 +109,7 @@ def _address(path: Path, mode: str) -> str:
 
 
 def _connect(address: str) -> sqlite3.Connection:
-    db = sqlite3.connect(address, _BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
+    db = sqlite3.connect(address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True)
     try:
         db.row_factory = sqlite3.Row
         db.execute("PRAGMA foreign_keys = ON")
@@ -138,7 +138,7 @@ def _fill(draft: Path, folder: Path, name: str) -> None:
 
 def _require_ours(db: sqlite3.Connection, name: str) -> None:
     # A ledger gets its name when its tables are in it.
-    if version(db) == 0:
+    if version(db) < 1:
         raise corrupt(name, "it is a database, but not heartbeat's")
 
 

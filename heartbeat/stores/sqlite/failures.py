@@ -24,6 +24,15 @@ _PASSING = {
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
 }
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+# Rules of the tables that only damage can break; a broken CHECK or NOT NULL is a mistake of ours.
+_BROKEN_RULES = frozenset(
+    {
+        3091,  # SQLITE_CONSTRAINT_DATATYPE, which Python does not name
+        sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY,
+        sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+        sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+    }
+)
 # SQLite reports these under its general code, as it does a mistake in our own SQL.
 _DAMAGE_WORDS = ("no such table", "no such column", "has no column", "unsupported file format", "Could not decode")
 
@@ -61,8 +70,9 @@ def explained(name: str) -> Iterator[None]:
 
 def _explain(name: str, error: sqlite3.DatabaseError) -> LedgerError | None:
     # The low byte is the kind, the rest the detail. Python's own errors have no code.
-    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if kind in _DAMAGE or any(words in str(error) for words in _DAMAGE_WORDS):
+    code = getattr(error, "sqlite_errorcode", 0)
+    kind = code & 0xFF
+    if kind in _DAMAGE or code in _BROKEN_RULES or any(words in str(error) for words in _DAMAGE_WORDS):
         return corrupt(name, f"it is damaged ({error})")
     if kind in _PASSING:
         return LedgerError(f"cannot use the ledger {name}: {_PASSING[kind]} ({error})")

@@ -36,14 +36,14 @@ _KNOWN = """
     SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending
     FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
     WHERE findings.id IN (
-        SELECT id FROM findings WHERE job = ?1 AND current = 1 AND key IN (SELECT value FROM json_each(?2))
-        UNION SELECT id FROM findings WHERE job = ?1 AND current = 1 AND when_absent <> 'keep'
+        SELECT id FROM findings WHERE job = :job AND current = 1 AND key IN (SELECT value FROM json_each(:keys))
+        UNION SELECT id FROM findings WHERE job = :job AND current = 1 AND when_absent <> 'keep'
     )"""
 
 
 def known(db: sqlite3.Connection, job: str, keys: Collection[str]) -> dict[str, Known]:
     """What *keys* of a job stand for now, and every other key whose absence means something."""
-    rows = db.execute(_KNOWN, (job, to_json([text(key) for key in keys])))
+    rows = db.execute(_KNOWN, {"job": job, "keys": to_json([text(key) for key in keys])})
     return {item.finding.key: item for item in map(_read_known, rows)}
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from heartbeat.clock import from_text, new_id, to_text
 from heartbeat.errors import NotFound, Refused
-from heartbeat.model import QueueItem, Urgency
-from heartbeat.stores.sqlite import files
+from heartbeat.model import FindingEvent, QueueItem, State, Urgency
+from heartbeat.stores.sqlite import files, findings, wakes
 from heartbeat.stores.sqlite.database import reading_only
 from heartbeat.stores.sqlite.rows import instant, reader, text, when
 
@@ -26,10 +26,14 @@ _SELECT = """
         WHERE findings.key = 'queue:' || queue.key AND findings.state NOT IN ('wake', 'held', 'brief')
     ) AS settled_versions
     FROM queue"""
-_BY_KEY = f"{_SELECT} WHERE queue.key = ?"
-_BY_ID_OR_KEY = f"{_SELECT} WHERE queue.id = ?1 OR queue.key = ?1 ORDER BY queue.id = ?1 DESC LIMIT 1"
+_BY_KEY = f"{_SELECT} WHERE queue.key = :name"
+_BY_ID_OR_KEY = f"{_SELECT} WHERE queue.id = :name OR queue.key = :name ORDER BY queue.id = :name DESC LIMIT 1"
 _ALL = f"{_SELECT} ORDER BY due_at, rowid"
 _DUE = f"{_SELECT} WHERE due_at <= ? AND cancelled_at IS NULL ORDER BY due_at, rowid"
+_WAITING = """
+    SELECT findings.id, findings.job FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
+    WHERE findings.key = ? AND findings.current = 1
+    AND (findings.state IN ('held', 'brief') OR (findings.state = 'wake' AND wakes.state = 'pending'))"""
 _OLD = f"{_SELECT} WHERE coalesce(cancelled_at, due_at) < ?"
 
 
@@ -88,7 +92,18 @@ def cancel(db: sqlite3.Connection, id_or_key: str, now: datetime) -> QueueItem:
     if item.state != "waiting":
         raise Refused(f"cannot cancel the queue item {id_or_key!r}: it is {item.state} already; nothing was done")
     db.execute("UPDATE queue SET cancelled_at = ? WHERE id = ?", (to_text(now), item.id))
+    _withdraw(db, item, now)
     return replace(item, state="cancelled")
+
+
+def _withdraw(db: sqlite3.Connection, item: QueueItem, now: datetime) -> None:
+    """Take back what waits to be told of an item, unless the agent is being told right now."""
+    event = FindingEvent(now, State.WITHDRAWN, "cancelled", "its queue item was cancelled")
+    waiting = db.execute(_WAITING, (text(item_key(item)),)).fetchall()
+    for row in waiting:
+        findings.retire(db, row["id"])
+        findings.move(db, [row["id"]], event)
+        wakes.tidy(db, row["job"])
 
 
 def listed(db: sqlite3.Connection, due_by: datetime | None, *, waiting_only: bool) -> list[QueueItem]:
@@ -111,7 +126,7 @@ def _is_settled(row: sqlite3.Row) -> bool:
 
 
 def _find(db: sqlite3.Connection, select: str, name: str) -> QueueItem | None:
-    row = db.execute(select, (name,)).fetchone()
+    row = db.execute(select, {"name": name}).fetchone()
     return row and _read_item(row)
 
 

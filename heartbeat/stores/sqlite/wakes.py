@@ -153,7 +153,8 @@ def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Wake]:
     """Newest first."""
     one_of("wakes", state, _STATES)
     rows = db.execute(
-        "SELECT * FROM wakes WHERE ?1 IS NULL OR state = ?1 ORDER BY rowid DESC LIMIT ?2", (state, limit)
+        "SELECT * FROM wakes WHERE :state IS NULL OR state = :state ORDER BY rowid DESC LIMIT :limit",
+        {"state": state, "limit": limit},
     ).fetchall()
     return [_read(db, row) for row in rows]
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from heartbeat.config.wording import dotted, show, unknown
 from heartbeat.errors import Problem
-from heartbeat.wording import dotted, show, unknown
 
 _DEEPEST = 16
 _LARGEST = 64 * 1024  # bytes of JSON; the kernel allows 128 KiB for one variable

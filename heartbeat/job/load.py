@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from heartbeat.config import JobSettings, Reading, Settings, read_settings
+from heartbeat.config.fields import Dedupe, Dialect
+from heartbeat.config.options import check_against, variables
+from heartbeat.config.secret import Secret
+from heartbeat.config.wording import dotted, split
 from heartbeat.errors import ConfigError, Problem
-from heartbeat.fields import Dedupe, Dialect
-from heartbeat.header import Header, read_header
-from heartbeat.options import check_against, variables
+from heartbeat.job.header import Header, read_header
+from heartbeat.job.script import Script, Unusable, check_script, find_script
 from heartbeat.paths import Home
 from heartbeat.schedule import At, Cron, Every, Schedule
-from heartbeat.script import Script, Unusable, check_script, find_script
-from heartbeat.secret import Secret
-from heartbeat.wording import dotted, split
 
 _TIMEOUT = timedelta(seconds=60)
 _ALWAYS_SET = ("PATH", "HOME", "LANG", "TZ")

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from heartbeat.config.fields import AtInstant, CronText, Dialect, Limit, Model, Period, Text
+from heartbeat.config.options import check_options
+from heartbeat.config.wording import parse_toml, problems_of
 from heartbeat.errors import ConfigError, Problem
-from heartbeat.fields import AtInstant, CronText, Dialect, Limit, Model, Period, Text
-from heartbeat.options import check_options
-from heartbeat.script import HEAD, Script
-from heartbeat.wording import parse_toml, problems_of
+from heartbeat.job.script import HEAD, Script
 
 _PLACE = ("tool", "heartbeat")
 _KEY = ".".join(_PLACE)

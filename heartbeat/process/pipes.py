@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Self
 
-from heartbeat.capture import Capture
+from heartbeat.process.capture import Capture
 
 _CHUNK = 65536  # what a pipe holds by default
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 from dataclasses import replace
 
-from heartbeat.dialects import hermes, nanoclaw
 from heartbeat.durations import show_duration
-from heartbeat.findings import read_gate, read_wake, shorten, text_finding
-from heartbeat.hints import Evidence, hint
+from heartbeat.gate.dialects import hermes, nanoclaw
+from heartbeat.gate.findings import read_gate, read_wake, shorten, text_finding
+from heartbeat.gate.hints import Evidence, hint
+from heartbeat.gate.strict_json import Refusal, read_object
 from heartbeat.model import Captured, Execution, Gate, Judgement, Verdict
-from heartbeat.strict_json import Refusal, read_object
 
 __all__ = ["DIALECTS", "MAX_LINE", "check", "judge", "text_finding"]
 

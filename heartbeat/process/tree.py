@@ -17,9 +17,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 
-from heartbeat import pids
 from heartbeat.log import warn
-from heartbeat.pids import Peer
+from heartbeat.process import pids
+from heartbeat.process.pids import Peer
 
 _KILL_WITHIN = 5.0  # seconds; what is then left cannot be killed
 _KILL_EVERY = 0.01

@@ -1,7 +1,7 @@
 """The configuration file: its sections with their defaults, and reading it with every fault reported at once.
 
 After a change here bring config/default.toml up to date and run
-`python -m heartbeat.config_schema > config/config.schema.json`.
+`python -m heartbeat.config.schema > config/config.schema.json`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Annotated, Any, Literal
 import tzlocal
 from pydantic import Field, ValidationError
 
-from heartbeat.errors import ConfigError, Problem
-from heartbeat.fields import (
+from heartbeat.config.fields import (
     Addresses,
     AtInstant,
     Between,
@@ -38,10 +37,11 @@ from heartbeat.fields import (
     Zone,
     is_zone,
 )
-from heartbeat.options import check_options
+from heartbeat.config.options import check_options
+from heartbeat.config.secret import Secret
+from heartbeat.config.wording import dotted, parse_toml, problems_of
+from heartbeat.errors import ConfigError, Problem
 from heartbeat.paths import Home
-from heartbeat.secret import Secret
-from heartbeat.wording import dotted, parse_toml, problems_of
 
 _LARGEST = 1024 * 1024
 _PROMPT = (

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from heartbeat.config.secret import expand
+from heartbeat.config.wording import show
 from heartbeat.paths import Home, share
-from heartbeat.secret import expand
-from heartbeat.wording import show
 
 HEAD = 64 * 1024
 """How much of a script is read, for its first line and its header."""

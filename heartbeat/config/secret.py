@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, model_validator
 
-from heartbeat.fields import Model, Text
+from heartbeat.config.fields import Model, Text
 
 _LARGEST = 64 * 1024
 _REMEDY = 'write { env = "NAME" } or { file = "~/path" }'

@@ -8,12 +8,12 @@ from datetime import datetime
 
 from heartbeat.clock import to_text
 from heartbeat.config import Settings
+from heartbeat.config.options import to_json, variables
+from heartbeat.config.secret import Secret, home_folder
+from heartbeat.config.wording import split
 from heartbeat.errors import ConfigError, HeartbeatError, Problem
-from heartbeat.job import Job
-from heartbeat.options import to_json, variables
+from heartbeat.job.load import Job
 from heartbeat.paths import Home
-from heartbeat.secret import Secret, home_folder
-from heartbeat.wording import split
 
 
 def environment(

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from heartbeat.capture import Capture
 from heartbeat.clock import utc_now
-from heartbeat.launch import why_not_started
 from heartbeat.model import Execution
-from heartbeat.pids import is_alive, open_handle, owner
-from heartbeat.pipes import Pipes
-from heartbeat.tree import Tree, become_reaper, end_strays, reap_orphans
+from heartbeat.process.capture import Capture
+from heartbeat.process.launch import why_not_started
+from heartbeat.process.pids import is_alive, open_handle, owner
+from heartbeat.process.pipes import Pipes
+from heartbeat.process.tree import Tree, become_reaper, end_strays, reap_orphans
 
 __all__ = ["Command", "become_reaper", "end_strays", "execute", "is_alive", "owner"]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from heartbeat.findings import read_wake, shorten, text_finding
-from heartbeat.hints import Evidence, hint
+from heartbeat.gate.findings import read_wake, shorten, text_finding
+from heartbeat.gate.hints import Evidence, hint
+from heartbeat.gate.strict_json import MAX_DEPTH, Refusal, describe, nesting, read_loosely
 from heartbeat.model import Execution, Gate, Judgement, Verdict
-from heartbeat.strict_json import MAX_DEPTH, Refusal, describe, nesting, read_loosely
 
 _HERMES_DEPTH = 500  # its parser recurses, and Python stops it at 1,000 frames, its callers' included
 _PYTHON_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration: `python -m heartbeat.config_schema > config/config.schema.json`."""
+"""The JSON Schema of the configuration: `python -m heartbeat.config.schema > config/config.schema.json`."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from heartbeat.gate.strict_json import Refusal, compact, describe, show
 from heartbeat.model import Finding, Gate, Source, Urgency, WhenAbsent
-from heartbeat.strict_json import Refusal, compact, describe, show
 
 TEXT_LIMITS = {"key": 512, "title": 500, "body": 4_000}
 DATA_LIMIT = 16 * 1024

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from heartbeat.strict_json import Refusal, nesting, read_loosely, show
+from heartbeat.gate.characters import is_odd, name_of, only_odd
+from heartbeat.gate.strict_json import Refusal, nesting, read_loosely, show
 
 _LONGEST = 1024 * 1024
 _WINDOW = 64 * 1024
 _MANY = 200
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # an open one runs to the end: linear on any input
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_INVISIBLE = {"Cc", "Cf", "Zl", "Zp", "Zs"}
 _QUOTES = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb"  # the typographic ones
 _GENERIC = 'print one JSON object as the last line, such as {"wakeAgent": false}'
 
@@ -102,7 +102,7 @@ def _gate_above(evidence: Evidence) -> str:
     for distance, line in enumerate(reversed(lines), 1):
         if "wakeAgent" in line and isinstance(_object(line).get("wakeAgent"), bool):
             where = "1 line" if distance == 1 else f"{distance} lines"
-            after = _only_odd(evidence.line) or f"the line {show(evidence.line)}"
+            after = only_odd(evidence.line) or f"the line {show(evidence.line)}"
             return f"a gate stands {where} above, but then comes {after}; print the gate last"
     return ""
 
@@ -135,11 +135,11 @@ def _wrapped(evidence: Evidence) -> str:
 
 
 def _odd_character(evidence: Evidence) -> str:
-    if evidence.code != "gate_not_json" or ("wake" not in evidence.line.casefold() and not _only_odd(evidence.line)):
+    if evidence.code != "gate_not_json" or ("wake" not in evidence.line.casefold() and not only_odd(evidence.line)):
         return ""
     for character in evidence.bare[:_WINDOW]:
-        if character not in "\t\r " and _is_odd(character):
-            name = _character(character)
+        if character not in "\t\r " and is_odd(character):
+            name = name_of(character)
             also = "; only a line feed ends a line" if len(f"a{character}b".splitlines()) > 1 else ""
             return f"the line holds {name}; remove it{also}"
     return ""
@@ -208,22 +208,6 @@ def _object(text: str) -> dict[str, Any]:
 
 def _letters(key: str) -> str:
     return re.sub(r"[^a-z]", "", unicodedata.normalize("NFKD", key).casefold())
-
-
-def _is_odd(character: str) -> bool:
-    if " " <= character <= "~":
-        return character == " "
-    name = unicodedata.name(character, "")
-    return unicodedata.category(character) in _INVISIBLE or "FILLER" in name or "VARIATION SELECTOR" in name
-
-
-def _only_odd(line: str) -> str:
-    """What a line that shows nothing holds."""
-    return f"a line that holds only {_character(line[0])}" if line and all(map(_is_odd, line)) else ""
-
-
-def _character(character: str) -> str:
-    return f"U+{ord(character):04X} {unicodedata.name(character, '(a control character)')}"
 
 
 _CLUES: tuple[Callable[[Evidence], str], ...] = (

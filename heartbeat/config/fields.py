@@ -21,9 +21,9 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from heartbeat.clock import from_text, to_text
+from heartbeat.config.wording import show
 from heartbeat.durations import parse_duration, show_duration
 from heartbeat.schedule import check_cron
-from heartbeat.wording import show
 
 _LONGEST_DURATION_TEXT = 40
 _LONGEST_ENV_VALUE = 64 * 1024  # bytes; the kernel allows 128 KiB for NAME=value

@@ -1,0 +1,48 @@
+"""The frozen records that travel between the rooms, in the design's words."""
+
+from heartbeat.model.finding import (
+    Decision,
+    Finding,
+    FindingEvent,
+    Gate,
+    Judgement,
+    Known,
+    LedgerFinding,
+    Plan,
+    Step,
+    View,
+)
+from heartbeat.model.run import Captured, Execution, FaultChange, Incident, JobState, Run, Source, Streak
+from heartbeat.model.wake import Attempt, Brief, QueueItem, Wake
+from heartbeat.model.words import Action, Change, State, Urgency, Verdict, WhenAbsent
+
+__all__ = [
+    "Action",
+    "Attempt",
+    "Brief",
+    "Captured",
+    "Change",
+    "Decision",
+    "Execution",
+    "FaultChange",
+    "Finding",
+    "FindingEvent",
+    "Gate",
+    "Incident",
+    "JobState",
+    "Judgement",
+    "Known",
+    "LedgerFinding",
+    "Plan",
+    "QueueItem",
+    "Run",
+    "Source",
+    "State",
+    "Step",
+    "Streak",
+    "Urgency",
+    "Verdict",
+    "View",
+    "Wake",
+    "WhenAbsent",
+]

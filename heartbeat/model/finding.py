@@ -1,0 +1,150 @@
+"""What a script reports, what is decided of it, and what the ledger keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from heartbeat.model.run import FaultChange, JobState, Source, Streak
+from heartbeat.model.words import Action, Change, State, Urgency, Verdict, WhenAbsent
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a script reports, true now, under a stable key."""
+
+    key: str
+    title: str
+    version: str = ""
+    kind: str = ""
+    body: str = ""
+    urgency: Urgency = Urgency.NORMAL
+    useful_until: datetime | None = None
+    starts_at: datetime | None = None
+    occurred_at: datetime | None = None
+    source: str = ""
+    url: str = ""
+    origin: str = "third_party"
+    """`owner` or `third_party`: who wrote the text."""
+    retract: bool = False
+    when_absent: WhenAbsent = WhenAbsent.KEEP
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A valid wake gate."""
+
+    wake: bool
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    sources: tuple[Source, ...] = ()
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict with its reason."""
+
+    verdict: Verdict
+    code: str
+    """A word for programs: `wake`, `quiet`, `gate_not_json`, `exit_status`, …"""
+    reason: str
+    hint: str = ""
+    """What the script's author should mend."""
+    gate: Gate | None = None
+    context: str = ""
+    """The text above the gate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule that was looked at, and what it said."""
+
+    rule: str
+    outcome: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the ledger holds under a key of a job at this moment."""
+
+    finding_id: str
+    finding: Finding
+    state: State
+    rule: str
+    """The rule that put it into this state."""
+    sending: bool = False
+    """Its wake is with the agent right now: too late to take back."""
+    change: Change = Change.NEW
+    """What the row has to tell; UPDATE: the owner was told an earlier version, whatever becomes of this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of one finding, and why."""
+
+    finding: Finding
+    action: Action
+    change: Change
+    rule: str
+    reason: str
+    known: Known | None = None
+    """The row it meets; for SAME it stays current, otherwise it is replaced."""
+    trace: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that one run changes in the ledger, decided purely."""
+
+    decisions: tuple[Decision, ...] = ()
+    faults: tuple[FaultChange, ...] = ()
+    backoff_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the ledger knows of a job, read in the transaction that will record the plan."""
+
+    state: JobState
+    known: dict[str, Known] = field(default_factory=dict)
+    streaks: dict[str, Streak] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FindingEvent:
+    """One change of state of a finding."""
+
+    at: datetime
+    state: State
+    rule: str
+    reason: str
+    run_id: str | None = None
+    wake_id: str | None = None
+    brief_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFinding:
+    """A finding as the ledger keeps it: one row for each thing to tell (an update is a row of its own)."""
+
+    id: str
+    job: str
+    finding: Finding
+    change: Change
+    state: State
+    rule: str
+    reason: str
+    current: bool
+    """Whether this row is what its key stands for now."""
+    first_seen_at: datetime
+    last_seen_at: datetime
+    run_id: str
+    """The run that first reported it."""
+    wake_id: str | None = None
+    brief_id: str | None = None
+    events: tuple[FindingEvent, ...] = ()
+    """Filled only when one finding is looked up."""

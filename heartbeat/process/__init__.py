@@ -1,0 +1,7 @@
+"""One child process, bounded in time, output and offspring."""
+
+from heartbeat.process.child import Command, execute
+from heartbeat.process.pids import is_alive, owner
+from heartbeat.process.tree import become_reaper, end_strays
+
+__all__ = ["Command", "become_reaper", "end_strays", "execute", "is_alive", "owner"]

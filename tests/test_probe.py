@@ -1,0 +1,351 @@
+"""Evidence on disk and what it proves: never more than is there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heartbeat.lock import KernelLock
+from heartbeat.paths import Home
+from heartbeat.probe import Evidence, Health, examine, gather, judge_health
+from heartbeat.pulse import Pulse, log_start, write_pulse
+
+MONOTONIC, NOW = 5_000.0, 1_780_000_000.0
+OWNER = "321:7777"
+FAULT = ("starts_unreadable", "cannot read starts.log: no")
+INCIDENT = ("source_failed", "source:vip-mail/imap: no answer")
+
+
+def pulse(**fields: Any) -> Pulse:
+    return replace(
+        Pulse(
+            owner=OWNER,
+            monotonic=MONOTONIC - 5,
+            started_monotonic=MONOTONIC - 100,
+            started_at="2026-06-10T07:58:20.000000Z",
+            written_at="2026-06-10T07:59:55.000000Z",
+            last_beat_at="2026-06-10T07:59:55.000000Z",
+            next_due_at=None,
+            jobs=3,
+            version="0.1.0",
+        ),
+        **fields,
+    )
+
+
+def evidence(**fields: Any) -> Evidence:
+    return replace(Evidence(starts=(NOW - 100,), holder=OWNER, pulse=pulse(), was_started=True), **fields)
+
+
+def judge(found: Evidence) -> Health:
+    return judge_health(found, monotonic=MONOTONIC, now=NOW)
+
+
+def codes(health: Health) -> list[str]:
+    return [code for code, _ in health.problems]
+
+
+NAN, INF = float("nan"), float("inf")
+TABLE = [
+    # Nobody holds the lock
+    ("nothing at all", Evidence(), "absent", []),
+    ("only the marks of a start", Evidence(was_started=True), "down", ["not_running"]),
+    ("a start long ago", Evidence(starts=(NOW - 90_000,)), "down", ["not_running"]),
+    ("a start in the future", Evidence(starts=(NOW + 90_000,)), "down", ["not_running"]),
+    ("a fresh pulse without a lock", Evidence(pulse=pulse()), "down", ["not_running"]),
+    ("a fresh pulse, a start, no lock", evidence(holder=None), "down", ["not_running"]),
+    (
+        "a pulse with problems, no lock",
+        evidence(holder=None, pulse=pulse(problems=(INCIDENT,))),
+        "down",
+        ["not_running"],
+    ),
+    ("an old pulse, no lock", evidence(holder=None, pulse=pulse(monotonic=1.0)), "down", ["not_running"]),
+    ("unreadable evidence alone", Evidence(faults=(FAULT,)), "down", ["not_running", "starts_unreadable"]),
+    ("unreadable, no lock", evidence(holder=None, faults=(FAULT,)), "down", ["not_running", "starts_unreadable"]),
+    # Somebody holds the lock
+    ("a lock, no pulse", evidence(pulse=None), "stalled", ["pulse_missing"]),
+    ("a lock and nothing else", Evidence(holder=OWNER), "stalled", ["pulse_missing"]),
+    ("a nameless lock, no pulse", evidence(holder="", pulse=None), "stalled", ["pulse_missing"]),
+    ("a nameless lock, a pulse", evidence(holder=""), "stalled", ["pulse_foreign"]),
+    ("a nameless lock, a nameless pulse", evidence(holder="", pulse=pulse(owner="")), "stalled", ["pulse_foreign"]),
+    ("another process's pulse", evidence(holder="999:1"), "stalled", ["pulse_foreign"]),
+    ("the same pid, started at another time", evidence(holder="321:7778"), "stalled", ["pulse_foreign"]),
+    ("a holder that begins alike", evidence(holder=OWNER + "7"), "stalled", ["pulse_foreign"]),
+    ("a pulse 46 s old", evidence(pulse=pulse(monotonic=MONOTONIC - 46)), "stalled", ["pulse_stale"]),
+    ("a pulse just too old", evidence(pulse=pulse(monotonic=MONOTONIC - 45.001)), "stalled", ["pulse_stale"]),
+    ("a pulse of yesterday", evidence(pulse=pulse(monotonic=0.0)), "stalled", ["pulse_stale"]),
+    ("a pulse from the future", evidence(pulse=pulse(monotonic=MONOTONIC + 0.001)), "stalled", ["pulse_future"]),
+    ("a pulse of the day after", evidence(pulse=pulse(monotonic=MONOTONIC + 86_400)), "stalled", ["pulse_future"]),
+    ("a pulse at no time", evidence(pulse=pulse(monotonic=NAN)), "stalled", ["pulse_stale"]),
+    ("a pulse at the end of time", evidence(pulse=pulse(monotonic=INF)), "stalled", ["pulse_future"]),
+    ("a pulse before all time", evidence(pulse=pulse(monotonic=-INF)), "stalled", ["pulse_stale"]),
+    (
+        "an old pulse with problems",
+        evidence(pulse=pulse(monotonic=1.0, problems=(INCIDENT,))),
+        "stalled",
+        ["pulse_stale"],
+    ),
+    (
+        "an old pulse and a fault",
+        evidence(pulse=pulse(monotonic=1.0), faults=(FAULT,)),
+        "stalled",
+        ["pulse_stale", "starts_unreadable"],
+    ),
+    (
+        "an unreadable pulse",
+        evidence(pulse=None, faults=(("pulse_unreadable", "x"),)),
+        "stalled",
+        ["pulse_missing", "pulse_unreadable"],
+    ),
+    # It beats
+    ("all well", evidence(), "up", []),
+    ("a pulse of this instant", evidence(pulse=pulse(monotonic=MONOTONIC)), "up", []),
+    ("a pulse at the limit", evidence(pulse=pulse(monotonic=MONOTONIC - 45)), "up", []),
+    ("no starts in the log", evidence(starts=()), "up", []),
+    ("one incident", evidence(pulse=pulse(problems=(INCIDENT,))), "degraded", ["source_failed"]),
+    ("two incidents", evidence(pulse=pulse(problems=(INCIDENT, INCIDENT))), "degraded", ["source_failed"] * 2),
+    ("unreadable starts", evidence(faults=(FAULT,)), "degraded", ["starts_unreadable"]),
+    (
+        "both",
+        evidence(pulse=pulse(problems=(INCIDENT,)), faults=(FAULT,)),
+        "degraded",
+        ["source_failed", "starts_unreadable"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("found", "state", "problems"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_a_state_is_what_the_evidence_proves(found: Evidence, state: str, problems: list[str]) -> None:
+    health = judge(found)
+    assert health.state == state
+    assert codes(health) == problems
+    assert health.is_live == (state in {"up", "degraded", "absent"})
+    assert health.pid == (int(found.holder.split(":")[0]) if found.holder else None)
+    assert all("\n" not in message and message for _, message in health.problems)
+
+
+def test_the_facts_of_a_beating_daemon_are_shown() -> None:
+    health = judge(evidence())
+    assert (health.pid, health.uptime_seconds, health.last_beat_at) == (321, 100.0, "2026-06-10T07:59:55.000000Z")
+    assert health.summary == "heartbeat is up, 3 jobs"
+    assert judge(evidence(pulse=pulse(jobs=1, problems=(INCIDENT,)))).summary == "heartbeat is up, 1 job, 1 problem"
+
+
+@pytest.mark.parametrize("holder", ["", "x:1", "\u00b2:1", "-3:1", ":", "\ufffd"])
+def test_a_holder_without_a_pid_is_still_a_holder(holder: str) -> None:
+    health = judge(evidence(holder=holder))
+    assert (health.state, health.pid) == ("stalled", None)
+
+
+@pytest.mark.parametrize(("ago", "counted"), [(-0.001, 0), (0, 1), (599.9, 1), (600, 1), (600.001, 0), (-3_000_000, 0)])
+def test_a_start_counts_as_recent_for_ten_minutes(ago: float, counted: int) -> None:
+    assert judge(evidence(starts=(NOW - ago,))).recent_starts == counted
+    assert judge(evidence(starts=(NOW - ago,), holder=None)).recent_starts == counted
+
+
+owners = st.sampled_from(["", OWNER, "321:7778", "4:4"])
+instants = st.floats() | st.floats(MONOTONIC - 100, MONOTONIC + 100)
+
+
+@given(
+    st.builds(
+        Evidence,
+        starts=st.lists(st.floats(), max_size=3).map(tuple),
+        holder=st.none() | owners,
+        pulse=st.none()
+        | st.builds(pulse, owner=owners, monotonic=instants, problems=st.sampled_from([(), (INCIDENT,)])),
+        faults=st.sampled_from([(), (FAULT,)]),
+        was_started=st.booleans(),
+    )
+)
+def test_only_a_fresh_pulse_of_the_holder_of_the_lock_is_up(found: Evidence) -> None:
+    health = judge(found)
+    proven = (
+        found.pulse is not None
+        and found.holder not in {None, ""}
+        and found.pulse.owner == found.holder
+        and MONOTONIC - 45 <= found.pulse.monotonic <= MONOTONIC
+    )
+    assert (health.state in {"up", "degraded"}) == proven
+    assert (health.state == "absent") == (found == Evidence())
+    assert (health.state in {"up", "absent"}) == (not health.problems)
+    assert set(found.faults) <= set(health.problems)
+
+
+# Real files
+
+
+def home_in(folder: Path) -> Home:
+    home = Home(folder, folder / "state", folder / "cache")
+    home.state.mkdir()
+    return home
+
+
+@contextmanager
+def daemon(home: Home, holder: str = OWNER) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of its own that holds the lock."""
+    code = (
+        "import sys, time; from pathlib import Path; from heartbeat.lock import KernelLock\n"
+        "assert KernelLock(Path(sys.argv[1])).acquire(sys.argv[2], patience=20)\n"
+        "print('held', flush=True); time.sleep(600)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(home.lock_file), holder], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def beat(home: Home, **fields: Any) -> None:
+    here = time.monotonic()
+    write_pulse(home.pulse_file, pulse(**{"monotonic": here, "started_monotonic": max(0.0, here - 9), **fields}))
+
+
+def test_a_missing_folder_is_absent(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    health = examine(Home(gone, gone / "state", gone / "cache"))
+    assert (health.state, health.problems) == ("absent", ())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_home_was_never_started(tmp_path: Path) -> None:
+    assert examine(home_in(tmp_path)).state == "absent"
+
+
+@pytest.mark.parametrize("name", ["starts_file", "lock_file", "pulse_file"])
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\0" * 5000, b"\xff\xfe{}", b"[" * 100_000, b"{}", b"NaN"])
+def test_a_file_of_a_start_whatever_it_holds_is_no_proof_of_absence_or_life(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    home = home_in(tmp_path)
+    getattr(home, name).write_bytes(content)
+    assert examine(home).state == "down"
+
+
+def test_a_file_where_the_folder_should_be_is_down_with_its_reasons(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("not a folder")
+    health = examine(Home(tmp_path, tmp_path / "state", tmp_path / "cache"))
+    assert (health.state, codes(health)) == (
+        "down",
+        ["not_running", "starts_unreadable", "lock_unreadable", "pulse_unreadable"],
+    )
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["folder", "pipe"])
+def test_a_folder_or_a_pipe_in_place_of_each_file_blocks_nothing_and_proves_nothing(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    home = home_in(tmp_path)
+    for path in (home.starts_file, home.lock_file, home.pulse_file):
+        make(path)
+    health = examine(home)
+    assert health.state == "down"
+    assert "pulse_unreadable" in codes(health)
+
+
+def test_a_pulse_beside_a_held_lock_is_up_until_its_daemon_is_killed(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    log_start(home.starts_file, time.time())
+    with daemon(home) as child:
+        assert examine(home).state == "stalled"
+        beat(home)
+        health = examine(home)
+        assert (health.state, health.pid, health.recent_starts) == ("up", 321, 1)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert examine(home).state == "down"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "pulse_unreadable"),
+        (b"{", "pulse_unreadable"),
+        (b"[" * 200_000, "pulse_unreadable"),
+        (b"null", "pulse_unreadable"),
+        (b'{"owner": "321:7777"}', "pulse_unreadable"),
+    ],
+)
+def test_a_malformed_pulse_beside_a_held_lock_is_stalled(tmp_path: Path, content: bytes, expected: str) -> None:
+    home = home_in(tmp_path)
+    with daemon(home):
+        home.pulse_file.write_bytes(content)
+        health = examine(home)
+    assert (health.state, codes(health)) == ("stalled", ["pulse_missing", expected])
+
+
+def test_another_daemons_pulse_beside_a_held_lock_is_stalled(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    with daemon(home):
+        beat(home, owner="1:1")
+        assert codes(examine(home)) == ["pulse_foreign"]
+
+
+def test_a_start_log_that_cannot_be_read_degrades_a_daemon_that_beats(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    home.starts_file.mkdir()
+    with daemon(home):
+        beat(home)
+        health = examine(home)
+    assert (health.state, codes(health)) == ("degraded", ["starts_unreadable"])
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in [folder, *sorted(folder.rglob("*"))]
+    }
+
+
+def test_the_probe_writes_nothing_and_takes_no_time(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    log_start(home.starts_file, time.time())
+    with daemon(home):
+        beat(home)
+        before = snapshot(tmp_path)
+        took = []
+        for _ in range(5):
+            begun = time.monotonic()
+            gather(home)
+            examine(home)
+            took.append(time.monotonic() - begun)
+        assert snapshot(tmp_path) == before
+    assert min(took) < 0.2
+
+
+def test_a_probe_does_not_hold_the_lock_afterwards(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    home.lock_file.touch()
+    examine(home)
+    lock = KernelLock(home.lock_file)
+    assert lock.acquire(OWNER, patience=0)
+    lock.release()
+
+
+def test_the_probe_loads_no_library_beyond_the_standard_one(tmp_path: Path) -> None:
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "from heartbeat.paths import find_home; from heartbeat.probe import examine\n"
+        f"print(examine(find_home({str(tmp_path / 'home')!r}, {{}})).state)\n"
+        "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
+        "print(sorted(names - set(sys.stdlib_module_names) - {'heartbeat'}))\n"
+        "print(sorted(names & {'asyncio', 'sqlite3', 'subprocess', 'socket', 'logging'}))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
+    assert said.splitlines() == ["absent", "[]", "[]"]
