@@ -1,22 +1,30 @@
-"""The command. `health` is answered before anything heavy is imported: monitors call it often."""
+"""The command. Two verbs are answered before anything they do not need is imported.
+
+`health`, because monitors call it often; `run`, because what the daemon imports it carries for months.
+"""
 
 from __future__ import annotations
 
 import sys
 
+from heartbeat.cli.words import take_globals
+
 
 def main() -> None:
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    # The value of --home may come before the verb.
-    if "health" in words[:2]:
-        from heartbeat.cli.health import try_health
+    home, as_json, rest = take_globals(sys.argv[1:])
+    if rest and rest[0] == "health" and set(rest[1:]) <= {"--assert-live"}:
+        from heartbeat.cli.health import answer
 
-        status = try_health(sys.argv[1:])
-        if status is not None:
-            sys.exit(status)
-    from heartbeat.cli.app import run
+        sys.exit(answer(home, as_json=as_json, assert_live="--assert-live" in rest))
+    if rest == ["run"]:
+        from heartbeat.cli.run import run
+        from heartbeat.cli.shell import enter, guarded
 
-    sys.exit(run(sys.argv[1:]))
+        enter(home, as_json=as_json)
+        sys.exit(guarded(run, "run", as_json=as_json))
+    from heartbeat.cli.app import run as run_any
+
+    sys.exit(run_any(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -215,7 +215,7 @@ class Daemon:
             started_at=to_text(self._started[1]),
             written_at=to_text(now),
             last_beat_at=to_text(now),
-            next_due_at=to_text(min(upcoming)) if upcoming else None,
+            next_due_at=to_text(min(upcoming)) if upcoming else "",
             jobs=len(self._house.config.jobs),
             version=__version__,
             problems=self._all_problems(),

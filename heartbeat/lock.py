@@ -5,19 +5,18 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from pathlib import Path
 
 
 class KernelLock:
     """An exclusive lock on a file; the file stays, the lock goes with the descriptor."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
         self._descriptor: int | None = None
 
     def acquire(self, holder: str, *, patience: float = 1.0) -> bool:
         """Take the lock, trying for *patience* seconds (a probe may hold it for a moment); write *holder* into it."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         end = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
@@ -36,7 +35,7 @@ class KernelLock:
             self._descriptor = None
 
 
-def holder_of(path: Path) -> str | None:
+def holder_of(path: str | os.PathLike[str]) -> str | None:
     """What the holder of the lock wrote; None when nobody holds it, '' when it wrote nothing (yet)."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not block

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from heartbeat.folders import LOCK, PULSE, STARTS, find_folders
 
 _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "share"
@@ -47,15 +48,15 @@ class Home:
 
     @property
     def lock_file(self) -> Path:
-        return self.state / "daemon.lock"
+        return self.state / LOCK
 
     @property
     def pulse_file(self) -> Path:
-        return self.state / "pulse.json"
+        return self.state / PULSE
 
     @property
     def starts_file(self) -> Path:
-        return self.state / "starts.log"
+        return self.state / STARTS
 
     @property
     def agent_lock_file(self) -> Path:
@@ -72,29 +73,5 @@ class Home:
 
 
 def find_home(folder: str | None, environ: Mapping[str, str]) -> Home:
-    """The installation meant by `--home`, by `HEARTBEAT_HOME`, or else the user's own folders.
-
-    `HEARTBEAT_STATE_DIR` and `HEARTBEAT_CACHE_DIR` move one folder alone.
-    """
-    root = folder or environ.get("HEARTBEAT_HOME")
-    if root:
-        config = _absolute(root)
-        home = Home(config, config / "state", config / "cache")
-    else:
-        # Imported here: the probe reads this module on every call and must start fast.
-        import platformdirs
-
-        home = Home(
-            platformdirs.user_config_path("heartbeat"),
-            platformdirs.user_state_path("heartbeat"),
-            platformdirs.user_cache_path("heartbeat"),
-        )
-    if folder:
-        return home
-    state, cache = environ.get("HEARTBEAT_STATE_DIR"), environ.get("HEARTBEAT_CACHE_DIR")
-    return Home(home.config, _absolute(state) if state else home.state, _absolute(cache) if cache else home.cache)
-
-
-def _absolute(folder: str) -> Path:
-    # Made so at once: a child process starts in another folder.
-    return Path(os.path.abspath(os.path.expanduser(folder)))
+    """The installation meant by `--home`, by the environment, or else the user's own folders."""
+    return Home(*map(Path, find_folders(folder, environ)))

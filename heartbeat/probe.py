@@ -4,69 +4,93 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from pathlib import Path
 
+from heartbeat.folders import LOCK, PULSE, STARTS
 from heartbeat.lock import holder_of
-from heartbeat.paths import Home
 from heartbeat.pulse import PERIOD, Pulse, read_pulse, read_starts
+from heartbeat.record import Record
 
 _STALE_AFTER = 3 * PERIOD
 _RECENT = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What lies on disk at one moment."""
+class Evidence(Record):
+    """What lies on disk at one moment.
 
-    starts: tuple[float, ...] = ()
-    holder: str | None = None
-    """Who holds the lock (`PID:START`); None when nobody does."""
-    pulse: Pulse | None = None
-    faults: tuple[tuple[str, str], ...] = ()
-    """Evidence that could not be read: (code, message)."""
-    was_started: bool = False
-    """One of the files that a start makes is there, whatever it holds."""
+    `holder` holds the lock (`PID:START`), None when nobody does; `faults` is evidence that could not be read, as
+    (code, message); `was_started` says that one of the files a start makes is there, whatever it holds.
+    """
+
+    __slots__ = ("faults", "holder", "pulse", "starts", "was_started")
+
+    def __init__(
+        self,
+        *,
+        starts: tuple[float, ...] = (),
+        holder: str | None = None,
+        pulse: Pulse | None = None,
+        faults: tuple[tuple[str, str], ...] = (),
+        was_started: bool = False,
+    ) -> None:
+        self.starts = starts
+        self.holder = holder
+        self.pulse = pulse
+        self.faults = faults
+        self.was_started = was_started
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
-    """The state, with its reasons."""
+class Health(Record):
+    """The state (`absent`, `down`, `stalled`, `degraded` or `up`), with its reasons."""
 
-    state: str
-    """`absent`, `down`, `stalled`, `degraded` or `up`."""
-    summary: str
-    problems: tuple[tuple[str, str], ...] = ()
-    pid: int | None = None
-    uptime_seconds: float | None = None
-    last_beat_at: str | None = None
-    recent_starts: int = 0
+    __slots__ = ("last_beat_at", "pid", "problems", "recent_starts", "state", "summary", "uptime_seconds")
+
+    def __init__(
+        self,
+        state: str,
+        summary: str,
+        *,
+        problems: tuple[tuple[str, str], ...] = (),
+        pid: int | None = None,
+        uptime_seconds: float | None = None,
+        last_beat_at: str | None = None,
+        recent_starts: int = 0,
+    ) -> None:
+        self.state = state
+        self.summary = summary
+        self.problems = problems
+        self.pid = pid
+        self.uptime_seconds = uptime_seconds
+        self.last_beat_at = last_beat_at
+        self.recent_starts = recent_starts
 
     @property
     def is_live(self) -> bool:
         return self.state in ("up", "degraded", "absent")
 
 
-def gather(home: Home) -> Evidence:
+def gather(state: str) -> Evidence:
     """Read the evidence; what cannot be read is a fault, never a reason to call it healthy."""
+    starts_file, lock_file, pulse_file = (f"{state}/{name}" for name in (STARTS, LOCK, PULSE))
     faults: list[tuple[str, str]] = []
     starts: tuple[float, ...] = ()
     holder: str | None = None
     pulse: Pulse | None = None
     try:
-        starts = tuple(read_starts(home.starts_file))
+        starts = tuple(read_starts(starts_file))
     except OSError as error:
-        faults.append(_unreadable("starts_unreadable", home.starts_file, error))
+        faults.append(_unreadable("starts_unreadable", starts_file, error))
     try:
-        holder = holder_of(home.lock_file)
+        holder = holder_of(lock_file)
     except OSError as error:
-        faults.append(_unreadable("lock_unreadable", home.lock_file, error))
+        faults.append(_unreadable("lock_unreadable", lock_file, error))
     try:
-        pulse = read_pulse(home.pulse_file)
+        pulse = read_pulse(pulse_file)
     except (OSError, ValueError) as error:
-        faults.append(_unreadable("pulse_unreadable", home.pulse_file, error))
-    files = (home.starts_file, home.lock_file, home.pulse_file)
-    return Evidence(starts, holder, pulse, tuple(faults), was_started=any(map(os.path.lexists, files)))
+        faults.append(_unreadable("pulse_unreadable", pulse_file, error))
+    files = (starts_file, lock_file, pulse_file)
+    return Evidence(
+        starts=starts, holder=holder, pulse=pulse, faults=tuple(faults), was_started=any(map(os.path.lexists, files))
+    )
 
 
 def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
@@ -76,13 +100,17 @@ def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
         if not (evidence.was_started or evidence.starts or evidence.pulse or evidence.faults):
             return Health("absent", "heartbeat was never started here")
         problems = (("not_running", "no process holds the lock; start it with `heartbeat run`"), *evidence.faults)
-        return Health("down", "heartbeat is down", problems, recent_starts=recent)
+        return Health("down", "heartbeat is down", problems=problems, recent_starts=recent)
     pulse = evidence.pulse
     doubt = _doubt(pulse, evidence.holder, monotonic)
     problems = (*((doubt,) if doubt else pulse.problems if pulse else ()), *evidence.faults)
     if doubt or pulse is None:
         return Health(
-            "stalled", "heartbeat runs but does not beat", problems, _pid(evidence.holder), recent_starts=recent
+            "stalled",
+            "heartbeat runs but does not beat",
+            problems=problems,
+            pid=_pid(evidence.holder),
+            recent_starts=recent,
         )
     return Health(
         state="degraded" if problems else "up",
@@ -122,10 +150,10 @@ def _pid(holder: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() else None
 
 
-def _unreadable(code: str, path: Path, error: Exception) -> tuple[str, str]:
+def _unreadable(code: str, path: str, error: Exception) -> tuple[str, str]:
     return code, f"cannot read {path}: {error}"
 
 
-def examine(home: Home) -> Health:
-    """The state of the installation now."""
-    return judge_health(gather(home), monotonic=time.monotonic(), now=time.time())
+def examine(state: str) -> Health:
+    """The state now, of the installation that keeps its evidence in the folder *state*."""
+    return judge_health(gather(state), monotonic=time.monotonic(), now=time.time())

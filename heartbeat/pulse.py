@@ -1,12 +1,14 @@
-"""The daemon's proof of life on disk, and the log of its starts: written by the daemon, read by the probe."""
+"""The daemon's proof of life on disk, and the log of its starts: written by the daemon, read by the probe.
+
+Plain records, paths and lines instead of dataclasses, pathlib and JSON: those imports alone would take longer than
+the rest of the probe.
+"""
 
 from __future__ import annotations
 
-import json
-import math
 import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
+
+from heartbeat.record import Record
 
 PERIOD = 15.0
 """Seconds between two pulses."""
@@ -15,78 +17,102 @@ _STARTS_LIMIT = 65_536
 _PULSE_LIMIT = 1_048_576
 _LATEST = 1e11  # seconds since 1970; beyond lie milliseconds and nonsense
 
+_FIELDS = (  # in the order of their lines; the problems follow
+    "owner",
+    "monotonic",
+    "started_monotonic",
+    "started_at",
+    "written_at",
+    "last_beat_at",
+    "next_due_at",
+    "jobs",
+    "version",
+)
 
-@dataclass(frozen=True, slots=True)
-class Pulse:
+
+class Pulse(Record):
     """One proof of life.
 
-    It counts only when `owner` is who holds the lock. Then it is of this boot, and ages can be taken from the monotonic
-    clock: neither a step of the wall clock nor a suspend makes it look older or younger than it is.
+    It counts only when `owner` (`PID:START`) is who holds the lock. Then it is of this boot, and ages can be taken from
+    the monotonic clock: neither a step of the wall clock nor a suspend makes it look older or younger than it is.
+    `monotonic` and `written_at` are readings of the two clocks at one moment; `next_due_at` is empty when nothing is
+    due; `problems` are what is wrong though it beats, as (code, message).
     """
 
-    owner: str
-    """`PID:START`, as the holder of the lock writes it."""
-    monotonic: float
-    """When it was written; the wall clock's reading of the same moment is `written_at`."""
-    started_monotonic: float
-    started_at: str
-    written_at: str
-    last_beat_at: str
-    next_due_at: str | None
-    jobs: int
-    version: str
-    problems: tuple[tuple[str, str], ...] = ()
-    """What is wrong though it beats: (code, message)."""
+    __slots__ = (*_FIELDS, "problems")
+
+    def __init__(
+        self,
+        *,
+        owner: str,
+        monotonic: float,
+        started_monotonic: float,
+        started_at: str,
+        written_at: str,
+        last_beat_at: str,
+        next_due_at: str,
+        jobs: int,
+        version: str,
+        problems: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self.owner = owner
+        self.monotonic = monotonic
+        self.started_monotonic = started_monotonic
+        self.started_at = started_at
+        self.written_at = written_at
+        self.last_beat_at = last_beat_at
+        self.next_due_at = next_due_at
+        self.jobs = jobs
+        self.version = version
+        self.problems = problems
 
 
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "owner": str,
-    "monotonic": float,
-    "started_monotonic": float,
-    "started_at": str,
-    "written_at": str,
-    "last_beat_at": str,
-    "next_due_at": (str, type(None)),
-    "jobs": int,
-    "version": str,
-    "problems": list,
-}
+def write_pulse(path: str | os.PathLike[str], pulse: Pulse) -> None:
+    """Replace the pulse file, a line `name TAB value` for each field; raises OSError."""
+    lines = [f"{name}\t{_plain(str(getattr(pulse, name)))}" for name in _FIELDS]
+    lines += [f"problem\t{_plain(code)}\t{_plain(message)}" for code, message in pulse.problems]
+    _replace(path, "\n".join([*lines, "end", ""]))
 
 
-def write_pulse(path: Path, pulse: Pulse) -> None:
-    """Replace the pulse file; raises OSError."""
-    _replace(path, json.dumps(asdict(pulse)))
-
-
-def read_pulse(path: Path) -> Pulse | None:
+def read_pulse(path: str | os.PathLike[str]) -> Pulse | None:
     """The pulse, or None when there is none; raises OSError, and ValueError when the file is no pulse."""
     try:
-        raw = _read(path, _PULSE_LIMIT)
+        text = _read(path, _PULSE_LIMIT).decode()
     except FileNotFoundError:
         return None
-    try:
-        fields = json.loads(raw)
-    except RecursionError:
-        raise ValueError("it is nested too deep") from None
-    if not isinstance(fields, dict) or set(fields) != set(_TYPES):
+    *lines, end = text.split("\n")[:-1] or [""]
+    count = len(_FIELDS)
+    pairs = [line.split("\t") for line in lines]
+    if end != "end" or [pair[0] for pair in pairs[:count]] != list(_FIELDS):
         raise ValueError("it is not a pulse of this version")
-    problems = fields["problems"]
-    if not all(isinstance(fields[name], kind) for name, kind in _TYPES.items()) or not all(map(_is_problem, problems)):
-        raise ValueError("its fields have the wrong type")
+    values = dict(pairs[:count])
+    problems = tuple((code, message) for _, code, message in pairs[count:])
+    monotonic, started = float(values["monotonic"]), float(values["started_monotonic"])
     # Not a number, infinity, and a start after the pulse itself: no clock shows these.
-    if not 0 <= fields["started_monotonic"] <= fields["monotonic"] < math.inf:
+    if not 0 <= started <= monotonic < _LATEST:
         raise ValueError("its instants make no sense")
-    return Pulse(**{**fields, "problems": tuple((code, message) for code, message in problems)})
+    return Pulse(
+        owner=values["owner"],
+        monotonic=monotonic,
+        started_monotonic=started,
+        started_at=values["started_at"],
+        written_at=values["written_at"],
+        last_beat_at=values["last_beat_at"],
+        next_due_at=values["next_due_at"],
+        jobs=int(values["jobs"]),
+        version=values["version"],
+        problems=problems,
+    )
 
 
-def log_start(path: Path, now: float) -> None:
+def log_start(path: str | os.PathLike[str], now: float) -> None:
     """Add a start to the log (seconds since 1970, one a line), which keeps the latest 200."""
     lines = [f"{start:.3f}" for start in [*read_starts(path)[1 - _KEPT_STARTS :], now]]
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     _replace(path, "\n".join([*lines, ""]))
 
 
-def read_starts(path: Path) -> list[float]:
+def read_starts(path: str | os.PathLike[str]) -> list[float]:
     """The starts in the log; lines that are no instant are left out. Reads at most 64 KiB."""
     try:
         raw = _read(path, _STARTS_LIMIT)
@@ -103,20 +129,21 @@ def read_starts(path: Path) -> list[float]:
     return starts
 
 
-def _is_problem(pair: object) -> bool:
-    return isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)  # noqa: PLR2004 - code, message
+def _plain(text: str) -> str:
+    """The text without what would end a field or a line."""
+    return text.encode(errors="backslashreplace").decode().replace("\t", " ").replace("\n", " ")
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: str | os.PathLike[str], text: str) -> None:
     """Replace a file as a whole, so that a reader never sees half of it."""
-    temporary = path.with_name(path.name + ".new")
+    temporary = f"{os.fspath(path)}.new"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:  # unlike os.write, it never writes only a part without saying so
         file.write(text.encode())
     os.replace(temporary, path)
 
 
-def _read(path: Path, limit: int) -> bytes:
+def _read(path: str | os.PathLike[str], limit: int) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not block
     with os.fdopen(descriptor, "rb") as file:
         return file.read(limit) or b""  # None: a pipe that somebody may yet write to

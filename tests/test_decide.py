@@ -495,7 +495,7 @@ class Weeks(RuleBasedStateMachine):
         self.life: Counter[str] = Counter()
         self.told: list[Row] = []
         self.owner_believes: set[str] = set()
-        self.over: set[tuple[str, int]] = set()  # conditions that ended: nothing to take back
+        self.over: Counter[str] = Counter()  # the last life that ended as a condition: nothing to take back
 
     def tell(self, row: Row, state: State) -> None:
         key = row.finding.key
@@ -505,7 +505,7 @@ class Weeks(RuleBasedStateMachine):
             self.owner_believes.discard(key)
         elif key in self.version:
             self.owner_believes.add(key)
-        elif (key, row.life) not in self.over:
+        elif row.life > self.over[key]:
             later = self.book.rows[self.book.rows.index(row) :]
             assert any(other.finding.key == key and other.change is Change.RETRACTION for other in later)
 
@@ -547,7 +547,7 @@ class Weeks(RuleBasedStateMachine):
         for key in ended:
             if self.when_absent[key] is WhenAbsent.FORGET:
                 self.owner_believes.discard(key)
-                self.over.add((key, self.life[key]))
+                self.over[key] = self.life[key]
             self.life[key] += 1
             self._end(key)
 

@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,7 @@ class Lines(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-def line_of(**fields: object) -> str:
+def line_of(**fields: Any) -> str:
     logger, lines = logging.getLogger("heartbeat"), Lines()
     before = logger.level
     logger.addHandler(lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from heartbeat.errors import HeartbeatError
 from heartbeat.paths import find_home, share
 from heartbeat.stores.sqlite import open_existing
 
-Run = Callable[[Sequence[str]], int]
+Run = Callable[[list[str]], int]
 
 _CALENDAR = """\
 BEGIN:VCALENDAR

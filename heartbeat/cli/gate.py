@@ -9,7 +9,7 @@ import typer
 from heartbeat.cli.shell import shell
 from heartbeat.gate import check
 
-app = typer.Typer(name="gate", help="Check a script's output against the wake gate.", no_args_is_help=True)
+app = typer.Typer(name="gate", help="Check a script's output against the wake gate.")
 
 
 @app.callback()

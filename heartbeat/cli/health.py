@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Sequence
 
-from heartbeat.paths import find_home
+from heartbeat.folders import find_folders
 from heartbeat.probe import Health, examine
 
 
-def try_health(words: Sequence[str]) -> int | None:
-    """Answer `[--home DIR] health [--assert-live] [--json]`; None for any other command line."""
-    folder: str | None = None
-    rest = []
-    remaining = iter(words)
-    for word in remaining:
-        if word == "--home":
-            folder = next(remaining, None)
-        elif word.startswith("--home="):
-            folder = word.removeprefix("--home=")
-        else:
-            rest.append(word)
-    if rest.count("health") != 1 or not set(rest) <= {"health", "--assert-live", "--json"}:
-        return None
-    health = examine(find_home(folder, os.environ))
-    return show_health(health, as_json="--json" in rest, assert_live="--assert-live" in rest)
+def answer(folder: str | None, *, as_json: bool, assert_live: bool) -> int:
+    """Answer `health` for the installation in *folder*; the exit status."""
+    _, state, _ = find_folders(folder, os.environ)
+    return show_health(examine(state), as_json=as_json, assert_live=assert_live)
 
 
 def show_health(health: Health, *, as_json: bool, assert_live: bool) -> int:
     """Print the state; the status is 0 unless an assertion does not hold."""
     if as_json:
+        import json  # here: without --json nobody waits for it
+
         print(json.dumps(_envelope(health)))
     elif not assert_live:
         print(f"{health.state}: {health.summary}")

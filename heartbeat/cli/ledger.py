@@ -15,7 +15,7 @@ from heartbeat.errors import LedgerCorrupt, Refused
 from heartbeat.lock import holder_of
 from heartbeat.model import LedgerFinding
 
-app = typer.Typer(name="ledger", help="Findings with their state history.", no_args_is_help=True)
+app = typer.Typer(name="ledger", help="Findings with their state history.")
 
 _EVERYTHING = 1_000_000_000
 

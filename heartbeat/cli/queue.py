@@ -12,7 +12,7 @@ from heartbeat.clock import new_id, utc_now
 from heartbeat.errors import Invalid
 from heartbeat.model import QueueItem, Urgency
 
-app = typer.Typer(name="queue", help="Items to be told when they fall due.", no_args_is_help=True)
+app = typer.Typer(name="queue", help="Items to be told when they fall due.")
 
 _LIMITS = {"message": 4_000, "key": 500, "source": 200}
 

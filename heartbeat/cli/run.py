@@ -5,18 +5,12 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-import typer
-
 from heartbeat.beat import House
 from heartbeat.cli.shell import Shell, shell
 from heartbeat.clock import utc_now
 from heartbeat.errors import LedgerCorrupt, Refused
 from heartbeat.log import event, start_logging, warn
 from heartbeat.stores.sqlite import SqliteLedger
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(run)
 
 
 def run() -> None:

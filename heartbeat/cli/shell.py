@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from heartbeat.clock import from_text
-from heartbeat.errors import Invalid, NotFound
+from heartbeat.errors import HeartbeatError, Invalid, NotFound
 from heartbeat.paths import Home, find_home
 
 if TYPE_CHECKING:
@@ -85,6 +86,34 @@ def envelope(command: str, data: Mapping[str, Any] | None, error: Mapping[str, s
     """The one JSON line of `--json`: exactly five fields."""
     fields = {"schema": "heartbeat/v1", "ok": error is None, "command": command, "data": data, "error": error}
     return json.dumps(fields, default=plain_value)
+
+
+def guarded(action: Callable[[], int | None], command: str, *, as_json: bool) -> int:
+    """Do it, and turn whatever it raises into a message and an exit status."""
+    try:
+        return action() or 0
+    except KeyboardInterrupt:
+        return 130
+    except HeartbeatError as error:
+        return fail(error.code, str(error), error.exit_code, command, as_json=as_json)
+    except BrokenPipeError:
+        # The reader went away (`heartbeat runs | head`): nothing is wrong, and nothing more can be said.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("HEARTBEAT_DEBUG"):
+            raise
+        message = f"{type(error).__name__}: {error}; set HEARTBEAT_DEBUG=1 to see where"
+        return fail("internal_error", message, 1, command, as_json=as_json)
+
+
+def fail(code: str, message: str, status: int, command: str, *, as_json: bool) -> int:
+    """Say what went wrong: as an envelope with --json, else on stderr."""
+    if as_json:
+        print(envelope(command, None, {"code": code, "message": message}))
+    else:
+        print(f"heartbeat: {message}", file=sys.stderr)
+    return status
 
 
 def plain_value(value: object) -> str:

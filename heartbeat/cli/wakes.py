@@ -10,7 +10,7 @@ from heartbeat.cli.shell import shell, table, when
 from heartbeat.clock import utc_now
 from heartbeat.model import Wake
 
-app = typer.Typer(name="wakes", help="The outbox: what was and will be handed to the agent.", no_args_is_help=True)
+app = typer.Typer(name="wakes", help="The outbox: what was and will be handed to the agent.")
 
 
 @app.command(name="list")

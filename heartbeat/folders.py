@@ -1,0 +1,53 @@
+"""Where the folders of an installation are, as plain text: what the probe needs, with nothing imported for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOCK = "daemon.lock"
+PULSE = "pulse"
+STARTS = "starts.log"
+
+
+def find_folders(folder: str | None, environ: Mapping[str, str]) -> tuple[str, str, str]:
+    """The folders for configuration, state and cache.
+
+    `--home` (*folder*) or `HEARTBEAT_HOME` puts them into one; else they are the user's own, as
+    platformdirs would have them (a test compares). `HEARTBEAT_STATE_DIR` and `HEARTBEAT_CACHE_DIR`
+    move one of them alone, but never those of `--home`.
+    """
+    root = folder or environ.get("HEARTBEAT_HOME")
+    found = _in_one(_absolute(root)) if root else _of_the_user(environ)
+    if folder:
+        return found
+    state, cache = environ.get("HEARTBEAT_STATE_DIR"), environ.get("HEARTBEAT_CACHE_DIR")
+    return found[0], _absolute(state) if state else found[1], _absolute(cache) if cache else found[2]
+
+
+def _in_one(root: str) -> tuple[str, str, str]:
+    return root, f"{root}/state", f"{root}/cache"
+
+
+def _of_the_user(environ: Mapping[str, str]) -> tuple[str, str, str]:
+    home = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        support = f"{home}/Library/Application Support/heartbeat"
+        return support, support, f"{home}/Library/Caches/heartbeat"
+    places = (("XDG_CONFIG_HOME", ".config"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache"))
+    # A relative path in these variables is to be ignored: XDG Base Directory Specification 0.8, "Basics".
+    given = [environ.get(name, "") for name, _ in places]
+    config, state, cache = (
+        f"{value if value.startswith('/') else f'{home}/{below}'}/heartbeat"
+        for value, (_, below) in zip(given, places, strict=True)
+    )
+    return config, state, cache
+
+
+def _absolute(folder: str) -> str:
+    # Made so at once: a child process starts in another folder.
+    return os.path.abspath(os.path.expanduser(folder))
