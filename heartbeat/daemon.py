@@ -1,13 +1,12 @@
 """The daemon: one loop that starts what is due, beats on disk, and obeys signals.
 
 The main thread is the loop. It waits for a word: `due` (APScheduler rings at the next due instant), `ended` (a run is
-over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to a pool of threads, wakes to one thread of their own.
+over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to a pool of threads, wakes to the courier's.
 """
 
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,14 +21,14 @@ from apscheduler.triggers.date import DateTrigger
 from heartbeat import __version__
 from heartbeat.beat import House, tick
 from heartbeat.clock import to_text
+from heartbeat.courier import Courier
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
 from heartbeat.job import Job
-from heartbeat.lock import KernelLock
 from heartbeat.log import event, warn
-from heartbeat.outbox import deliver_due
 from heartbeat.process import is_alive, owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
 from heartbeat.slots import next_move
+from heartbeat.troubles import Troubles
 
 Reload = Callable[[House], House]
 """Reads the configuration again; raises HeartbeatError when it is not valid."""
@@ -40,15 +39,14 @@ _PRUNE_EVERY = timedelta(hours=6)
 class Daemon:
     """Runs until it is told to stop."""
 
-    def __init__(self, house: House, reload: Reload, agent_lock: KernelLock) -> None:
+    def __init__(self, house: House, reload: Reload) -> None:
         self._house = house
         self._reload = reload
-        self._agent_lock = agent_lock
         self._words: SimpleQueue[str] = SimpleQueue()  # its put is reentrant: safe in a signal handler
-        self._outbox_rings = threading.Event()
         self._running: dict[str, datetime] = {}
         self._next: dict[str, datetime | None] = {}
-        self._problems: dict[str, str] = {}
+        self._troubles = Troubles()
+        self._courier = Courier(lambda: self._house, self._troubles, self._give_up)
         self._started = (time.monotonic(), house.clock())
         self._looked_at = self._started[1]
         self._pruned_at: datetime | None = None
@@ -61,13 +59,12 @@ class Daemon:
         for number, word in ((signal.SIGTERM, "stop"), (signal.SIGINT, "stop"), (signal.SIGHUP, "reload")):
             signal.signal(number, self._ring(word))
         self._alarm.start()
-        outbox = threading.Thread(target=self._deliver, name="outbox")
-        outbox.start()
+        self._courier.start()
         event("started", version=__version__, jobs=len(self._house.config.jobs))
         try:
             self._loop()
         finally:
-            self._drain(outbox)
+            self._drain()
         if self._fatal is not None:
             raise self._fatal
         event("stopped")
@@ -109,6 +106,11 @@ class Daemon:
             except Empty:
                 return words
 
+    def _give_up(self, error: BaseException) -> None:
+        """Going on is impossible: end, and let the supervisor start anew."""
+        self._fatal = error
+        self._words.put("fatal")
+
     # What is due
 
     def _start_due(self, now: datetime) -> None:
@@ -118,12 +120,12 @@ class Daemon:
                 continue
             try:
                 self._next[job.name] = self._consider(job, now)
-                self._problems.pop(f"job:{job.name}", None)
+                self._troubles.over(f"job:{job.name}")
             except LedgerCorrupt as error:
-                self._fatal = error
+                self._give_up(error)
             except LedgerError as error:
                 self._next[job.name] = now + timedelta(seconds=PERIOD)
-                self._trouble(f"job:{job.name}", error)
+                self._troubles.report(f"job:{job.name}", error)
 
     def _consider(self, job: Job, now: datetime) -> datetime | None:
         """Start or skip the slot of a job that is due; returns when to look again."""
@@ -145,36 +147,16 @@ class Daemon:
         try:
             ticked = tick(self._house, job, slot, self._house.clock(), note=note)
             if ticked.wake_id:
-                self._outbox_rings.set()
-            self._problems.pop(f"run:{job.name}", None)
+                self._courier.ring()
+            self._troubles.over(f"run:{job.name}")
         except Refused as error:
             event("slot_refused", job=job.name, slot=to_text(slot), reason=error)
         except LedgerCorrupt as error:
-            self._fatal = error
+            self._give_up(error)
         except Exception as error:  # noqa: BLE001 - one job's bug must not end the others
-            self._trouble(f"run:{job.name}", error)
+            self._troubles.report(f"run:{job.name}", error)
         finally:
             self._running.pop(job.name, None)
-            self._words.put("ended")
-
-    # What waits for the agent
-
-    def _deliver(self) -> None:
-        while not self._house.stop.is_set():
-            self._outbox_rings.wait()
-            self._outbox_rings.clear()
-            try:
-                # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
-                if self._agent_lock.acquire(owner(), patience=0.0):
-                    try:
-                        deliver_due(self._house)
-                    finally:
-                        self._agent_lock.release()
-                self._problems.pop("outbox", None)
-            except LedgerCorrupt as error:
-                self._fatal = error
-            except Exception as error:  # noqa: BLE001 - the outbox must go on whatever one wake did
-                self._trouble("outbox", error)
             self._words.put("ended")
 
     # Beating
@@ -184,18 +166,18 @@ class Daemon:
         try:
             at = self._house.ledger.next_attempt_at()
             if at is not None and at <= now:
-                self._outbox_rings.set()
+                self._courier.ring()
             for run in self._house.ledger.interrupt(is_alive, now):
                 warn("run_interrupted", job=run.job, run=run.id)
             if self._pruned_at is None or not timedelta() <= now - self._pruned_at < _PRUNE_EVERY:
                 self._pruned_at = now
                 kept = self._house.config.settings.retention
                 self._pool.submit(self._prune, now, kept.history, kept.outputs)
-            self._problems.pop("ledger", None)
+            self._troubles.over("ledger")
         except LedgerCorrupt as error:
-            self._fatal = error
+            self._give_up(error)
         except LedgerError as error:
-            self._trouble("ledger", error)
+            self._troubles.report("ledger", error)
 
     def _prune(self, now: datetime, history: timedelta, outputs: int) -> None:
         try:
@@ -203,7 +185,7 @@ class Daemon:
             if any(removed.values()):
                 event("pruned", **removed)
         except HeartbeatError as error:
-            self._trouble("ledger", error)
+            self._troubles.report("ledger", error)
 
     def _beat(self, now: datetime) -> None:
         """Write the proof of life: this loop came round."""
@@ -224,20 +206,17 @@ class Daemon:
             write_pulse(self._house.home.pulse_file, pulse)
         except OSError as error:
             # The probe will see the pulse grow old, which is the truth: this daemon cannot write.
-            self._trouble("pulse", error)
+            self._troubles.report("pulse", error)
 
     def _all_problems(self) -> tuple[tuple[str, str], ...]:
-        own = [(code.split(":")[0] + "_trouble", message) for code, message in self._problems.items()]
         try:
             incidents = self._house.ledger.incidents(open_only=True)
         except LedgerError:
             incidents = []
-        return (*own, *((incident.code, f"{incident.subject}: {incident.message}") for incident in incidents))
-
-    def _trouble(self, code: str, error: BaseException) -> None:
-        if self._problems.get(code) != str(error):
-            warn("trouble", where=code, error=f"{type(error).__name__}: {error}")
-        self._problems[code] = str(error)
+        return (
+            *self._troubles.all(),
+            *((incident.code, f"{incident.subject}: {incident.message}") for incident in incidents),
+        )
 
     # Signals
 
@@ -245,14 +224,14 @@ class Daemon:
         try:
             house = self._reload(self._house)
         except HeartbeatError as error:
-            self._trouble("configuration", error)
+            self._troubles.report("configuration", error)
             return
-        self._problems.pop("configuration", None)
+        self._troubles.over("configuration")
         self._house = house
         self._next = {}
         event("reloaded", jobs=len(house.config.jobs))
 
-    def _drain(self, outbox: threading.Thread) -> None:
+    def _drain(self) -> None:
         """Let what runs finish within the bound, then end it; results are written down either way."""
         event("stopping", running=len(self._running))
         end = time.monotonic() + self._house.config.settings.daemon.drain.total_seconds()
@@ -262,7 +241,6 @@ class Daemon:
             except Empty:
                 break
         self._house.stop.set()
-        self._outbox_rings.set()
         self._alarm.shutdown(wait=False)
         self._pool.shutdown(wait=True, cancel_futures=True)
-        outbox.join()
+        self._courier.join()

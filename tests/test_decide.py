@@ -604,4 +604,4 @@ class Weeks(RuleBasedStateMachine):
 
 
 TestWeeks = Weeks.TestCase
-TestWeeks.settings = settings(deadline=None, max_examples=150, stateful_step_count=20)
+TestWeeks.settings = settings(deadline=None, max_examples=400, stateful_step_count=20)

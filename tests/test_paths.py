@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from heartbeat import paths
@@ -29,7 +31,7 @@ def test_one_folder_holds_everything_under_its_own_name(tmp_path: Path) -> None:
     assert home.ledger_file == state / "ledger.db"
     assert home.lock_file == state / "daemon.lock"
     assert home.agent_lock_file == state / "agent.lock"
-    assert home.pulse_file == state / "pulse.json"
+    assert home.pulse_file == state / "pulse"
     assert home.starts_file == state / "starts.log"
     assert list(tmp_path.iterdir()) == []
 
@@ -44,15 +46,24 @@ def test_one_folder_can_be_moved_alone(tmp_path: Path, name: str) -> None:
 
 def test_without_a_folder_the_users_own_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.delenv(name, raising=False)
     home = find_home(None, {})
     assert all(folder.is_relative_to(tmp_path) for folder in (home.config, home.state, home.cache))
-    assert all(folder.name == "heartbeat" for folder in (home.config, home.state, home.cache))
-    moved = find_home(None, {"HEARTBEAT_STATE_DIR": "/moved"})
-    assert moved == Home(home.config, Path("/moved"), home.cache)
-    assert find_home("", {"HEARTBEAT_HOME": "", "HEARTBEAT_STATE_DIR": ""}) == home
+    assert find_home(None, {"HEARTBEAT_STATE_DIR": "/moved"}) == Home(home.config, Path("/moved"), home.cache)
+    assert find_home("", {"HEARTBEAT_HOME": "", "HEARTBEAT_STATE_DIR": "", "XDG_CONFIG_HOME": ""}) == home
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("given", [{}, {"CONFIG": "/c"}, {"STATE": "/s/"}, {"CACHE": "/a b/x"}, {"CONFIG": ""}])
+def test_the_users_own_folders_are_where_other_programs_keep_theirs(
+    given: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CONFIG", "STATE", "CACHE"):
+        monkeypatch.delenv(f"XDG_{name}_HOME", raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(f"XDG_{name}_HOME", value)
+    expected = (platformdirs.user_config_path, platformdirs.user_state_path, platformdirs.user_cache_path)
+    assert find_home(None, os.environ) == Home(*(where("heartbeat") for where in expected))
 
 
 def test_every_folder_is_absolute_because_children_start_elsewhere(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,158 +14,165 @@ from hypothesis import strategies as st
 from heartbeat.pulse import Pulse, log_start, read_pulse, read_starts, write_pulse
 
 NOW = 1_780_000_000.0
-PULSE = Pulse(
-    owner="321:7777",
-    monotonic=5_000.5,
-    started_monotonic=4_000.25,
-    started_at="2026-06-10T07:00:00.000000Z",
-    written_at="2026-06-10T08:00:00.000000Z",
-    last_beat_at="2026-06-10T08:00:00.000000Z",
-    next_due_at="2026-06-10T08:01:00.000000Z",
-    jobs=2,
-    version="0.1.0",
-    problems=(("source_failed", "no answer"), ("x", 'a "quoted"\nline \u2028 \U0001f600 \ud800')),
-)
+ODD = 'a "quoted" line\r \u2028 \x85 \x1c \U0001f600 \x1b[31m \\n'
+
+
+def pulse(**fields: Any) -> Pulse:
+    usual: dict[str, Any] = {
+        "owner": "321:7777",
+        "monotonic": 5_000.5,
+        "started_monotonic": 4_000.25,
+        "started_at": "2026-06-10T07:00:00.000000Z",
+        "written_at": "2026-06-10T08:00:00.000000Z",
+        "last_beat_at": "2026-06-10T08:00:00.000000Z",
+        "next_due_at": "2026-06-10T08:01:00.000000Z",
+        "jobs": 2,
+        "version": "0.1.0",
+        "problems": (("source_failed", "no answer"), ("x", ODD)),
+    }
+    return Pulse(**usual | fields)
 
 
 def test_a_pulse_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    path = tmp_path / "pulse.json"
+    path = tmp_path / "pulse"
     assert read_pulse(path) is None
-    write_pulse(path, PULSE)
-    assert read_pulse(path) == PULSE
-    assert [entry.name for entry in tmp_path.iterdir()] == ["pulse.json"]
+    for written in (pulse(), pulse(next_due_at="", jobs=0, problems=())):
+        write_pulse(path, written)
+        assert read_pulse(path) == written
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pulse"]
 
 
-texts = st.text(max_size=20)
-clocks = st.floats(0, 1e12)
+def test_a_message_cannot_add_a_line_or_a_field(tmp_path: Path) -> None:
+    path = tmp_path / "pulse"
+    write_pulse(path, pulse(problems=(("a\tb", "one\nowner\t1:1\nend\n"), ("c", "\ud800"))))
+    assert read_pulse(path) == pulse(problems=(("a b", "one owner 1:1 end "), ("c", "\\ud800")))
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), max_size=20)
 
 
 @given(
     st.builds(
         Pulse,
         owner=texts,
-        monotonic=st.just(1e12),
-        started_monotonic=clocks,
+        monotonic=st.floats(1e6, 1e11, exclude_max=True),
+        started_monotonic=st.floats(0, 1e6),
         started_at=texts,
         written_at=texts,
         last_beat_at=texts,
-        next_due_at=st.none() | texts,
+        next_due_at=texts,
         jobs=st.integers(0, 10**6),
         version=texts,
         problems=st.lists(st.tuples(texts, texts), max_size=3).map(tuple),
     )
 )
-def test_any_pulse_comes_back(tmp_path_factory: pytest.TempPathFactory, pulse: Pulse) -> None:
-    path = tmp_path_factory.getbasetemp() / f"any-{os.getpid()}.json"
-    write_pulse(path, pulse)
-    assert read_pulse(path) == pulse
+def test_any_pulse_comes_back(tmp_path_factory: pytest.TempPathFactory, written: Pulse) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any-{os.getpid()}"
+    write_pulse(path, written)
+    assert read_pulse(path) == written
 
 
 def test_a_new_pulse_replaces_a_longer_one_whole(tmp_path: Path) -> None:
-    path = tmp_path / "pulse.json"
-    write_pulse(path, PULSE)
+    path = tmp_path / "pulse"
+    write_pulse(path, pulse())
     with path.open("rb") as reader:
-        shorter = Pulse(**{**asdict(PULSE), "problems": ()})
+        shorter = pulse(problems=())
         write_pulse(path, shorter)
         # Whoever had opened the old one still reads all of it.
-        assert len(json.loads(reader.read())["problems"]) == 2
+        assert reader.read().endswith(b"\nend\n")
     assert read_pulse(path) == shorter
 
 
 def test_only_the_owner_may_read_what_is_written(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        write_pulse(tmp_path / "pulse.json", PULSE)
+        write_pulse(tmp_path / "pulse", pulse())
         log_start(tmp_path / "made" / "starts.log", NOW)
     finally:
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
-    assert modes == {"pulse.json": 0o600, "made": 0o700, "starts.log": 0o600}
+    assert modes == {"pulse": 0o600, "made": 0o700, "starts.log": 0o600}
 
 
 def test_a_pulse_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    path = tmp_path / "pulse.json"
-    write_pulse(path, PULSE)
-    (tmp_path / "pulse.json.new").mkdir()
-    with pytest.raises(OSError, match=r"pulse\.json\.new"):
-        write_pulse(path, Pulse(**{**asdict(PULSE), "owner": "1:1"}))
-    assert read_pulse(path) == PULSE
+    path = tmp_path / "pulse"
+    write_pulse(path, pulse())
+    (tmp_path / "pulse.new").mkdir()
+    with pytest.raises(OSError, match=r"pulse\.new"):
+        write_pulse(path, pulse(owner="1:1"))
+    assert read_pulse(path) == pulse()
 
 
-GOOD: dict[str, Any] = json.loads(json.dumps(asdict(PULSE)))
-WRONG: tuple[object, ...] = ({}, [[1]], True)
-WHOLE = json.dumps(GOOD).encode()
+LINES = [
+    "owner\t321:7777",
+    "monotonic\t5000.5",
+    "started_monotonic\t4000.25",
+    "started_at\t2026-06-10T07:00:00.000000Z",
+    "written_at\t2026-06-10T08:00:00.000000Z",
+    "last_beat_at\t2026-06-10T08:00:00.000000Z",
+    "next_due_at\t2026-06-10T08:01:00.000000Z",
+    "jobs\t2",
+    "version\t0.1.0",
+    "problem\tcode\tmessage",
+    "end",
+]
+WHOLE = "".join(f"{line}\n" for line in LINES).encode()
 
 
-@pytest.mark.parametrize("length", [0, 1, len(WHOLE) // 2, len(WHOLE) - 1])
-def test_a_torn_pulse_is_refused(tmp_path: Path, length: int) -> None:
-    path = tmp_path / "pulse.json"
-    path.write_bytes(WHOLE[:length])
-    with pytest.raises(ValueError, match=r"."):
+def refused(path: Path, content: bytes | list[str]) -> str:
+    path.write_bytes(content if isinstance(content, bytes) else "".join(f"{line}\n" for line in content).encode())
+    with pytest.raises(ValueError, match=r".") as error:
         read_pulse(path)
+    return str(error.value)
+
+
+def test_the_file_is_a_line_for_each_field(tmp_path: Path) -> None:
+    path = tmp_path / "pulse"
+    write_pulse(path, pulse(problems=(("code", "message"),)))
+    assert path.read_bytes() == WHOLE
+
+
+def test_a_pulse_torn_at_any_byte_is_refused(tmp_path: Path) -> None:
+    for length in range(len(WHOLE)):
+        refused(tmp_path / "pulse", WHOLE[:length])
 
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"\0" * 400,
-        b"\xff\xfe\x00",
-        WHOLE + b"x",
-        WHOLE * 2,
-        b"[" * 200_000,
-        b"null",
-        b"[]",
-        b'"pulse"',
-        b"{}",
-        b'{"pid": 321, "updated_at": "2026-06-10T08:00:00Z"}',
-        b" " * 1_048_576 + WHOLE,
-    ],
+    [b"\0" * 400, b"\xff\xfe\x00\n", WHOLE + b"x", WHOLE * 2, b"end\n", b"{}", b"a" * 1_048_576 + WHOLE, b"\n" + WHOLE],
 )
 def test_what_is_no_pulse_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "pulse.json"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"."):
-        read_pulse(path)
+    refused(tmp_path / "pulse", content)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[(field.name, wrong) for field in fields(Pulse) for wrong in WRONG if field.name != "jobs"],
-        ("jobs", "2"),
-        ("jobs", 2.5),
-        ("monotonic", 5000),
-        ("monotonic", "5000.5"),
-        ("monotonic", None),
-        ("monotonic", float("nan")),
-        ("monotonic", float("inf")),
-        ("started_monotonic", float("nan")),
-        ("started_monotonic", float("-inf")),
-        ("started_monotonic", -1.0),
-        ("started_monotonic", 5000.75),
-        ("last_beat_at", None),
-        ("problems", [["code", "message", "more"]]),
-        ("problems", [["code", 5]]),
-        ("problems", ["ab"]),
-        ("problems", {"code": "message"}),
+        *[
+            (name, wrong)
+            for name in ("monotonic", "started_monotonic")
+            for wrong in ("", "x", "nan", "inf", "-inf", "-1")
+        ],
+        ("monotonic", "4000.0"),
+        ("monotonic", "1e11"),
+        ("started_monotonic", "5000.75"),
+        *[("jobs", wrong) for wrong in ("", "two", "2.5", "nan")],
+        *[(line.split("\t")[0], "one\tfield more") for line in LINES[:-1]],
     ],
 )
-def test_a_pulse_with_a_field_that_makes_no_sense_is_refused(tmp_path: Path, name: str, value: object) -> None:
-    path = tmp_path / "pulse.json"
-    path.write_text(json.dumps({**GOOD, name: value}))
-    with pytest.raises(ValueError, match=r"."):
-        read_pulse(path)
+def test_a_pulse_with_a_field_that_makes_no_sense_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    refused(tmp_path / "pulse", [f"{name}\t{value}" if line.split("\t")[0] == name else line for line in LINES])
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(Pulse)])
-def test_a_pulse_with_a_field_missing_or_too_many_is_of_another_version(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "pulse.json"
-    path.write_text(json.dumps({key: value for key, value in GOOD.items() if key != name}))
-    with pytest.raises(ValueError, match="version"):
-        read_pulse(path)
-    path.write_text(json.dumps({**GOOD, name + "_more": 1}))
-    with pytest.raises(ValueError, match="version"):
-        read_pulse(path)
+@pytest.mark.parametrize("number", range(9))
+def test_a_pulse_with_a_field_missing_twice_or_renamed_is_of_another_version(tmp_path: Path, number: int) -> None:
+    before, line, after = LINES[:number], LINES[number], LINES[number + 1 :]
+    for content in ([*before, *after], [*before, line, line, *after], [*before, f"x{line}", *after]):
+        refused(tmp_path / "pulse", content)
+
+
+def test_a_pulse_with_fields_this_version_does_not_know_is_refused(tmp_path: Path) -> None:
+    assert "version" in refused(tmp_path / "pulse", [*LINES[:-2], "mood\tgood\tbad", *LINES[-2:]])
 
 
 # Starts

@@ -37,7 +37,6 @@ def run() -> None:
 def _serve(call: Shell) -> None:
     from heartbeat.agents import find_agent
     from heartbeat.daemon import Daemon
-    from heartbeat.lock import KernelLock
     from heartbeat.process import become_reaper
     from heartbeat.pulse import log_start
 
@@ -57,7 +56,7 @@ def _serve(call: Shell) -> None:
 
     try:
         _clear_up(ledger)
-        Daemon(furnish(), reload, KernelLock(call.home.agent_lock_file)).run()
+        Daemon(furnish(), reload).run()
     finally:
         ledger.close()
 
