@@ -80,10 +80,12 @@ def read_pulse(path: str | os.PathLike[str]) -> Pulse | None:
         text = _read(path, _PULSE_LIMIT).decode()
     except FileNotFoundError:
         return None
-    *lines, end = text.split("\n")[:-1] or [""]
+    if not text.endswith("\nend\n"):
+        raise ValueError("it is no whole pulse")
     count = len(_FIELDS)
-    pairs = [line.split("\t") for line in lines]
-    if end != "end" or [pair[0] for pair in pairs[:count]] != list(_FIELDS):
+    pairs = [line.split("\t") for line in text.removesuffix("\nend\n").split("\n")]
+    names = [pair[0] for pair in pairs]
+    if names != [*_FIELDS, *["problem"] * (len(pairs) - count)]:
         raise ValueError("it is not a pulse of this version")
     values = dict(pairs[:count])
     problems = tuple((code, message) for _, code, message in pairs[count:])
@@ -130,8 +132,8 @@ def read_starts(path: str | os.PathLike[str]) -> list[float]:
 
 
 def _plain(text: str) -> str:
-    """The text without what would end a field or a line."""
-    return text.encode(errors="backslashreplace").decode().replace("\t", " ").replace("\n", " ")
+    """The text without what would end a field or a line, or steer the terminal that `health` prints it on."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _replace(path: str | os.PathLike[str], text: str) -> None:

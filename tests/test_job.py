@@ -632,3 +632,29 @@ def test_a_job_has_the_documented_defaults() -> None:
 @given(st.timedeltas(min_value=timedelta(seconds=1), max_value=timedelta(days=366)))
 def test_a_duration_that_code_gives_is_taken_as_it_is(duration: timedelta) -> None:
     assert Between("1s", "366d").read(duration) == duration
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "ours"),
+    [
+        ('["heartbeat"]', True),
+        ('["requests", "heartbeat>=0.1"]', True),
+        ('["heartbeat-tools"]', False),
+        ('["requests"]', False),
+        ('"heartbeat"', False),
+    ],
+)
+def test_a_python_script_that_needs_heartbeat_is_run_by_our_python(
+    tmp_path: Path, dependencies: str, *, ours: bool
+) -> None:
+    text = f"#!/usr/bin/env python3\n# /// script\n# dependencies = {dependencies}\n# ///\n"
+    script = script_at(tmp_path / "home/jobs/x.py", text)
+    started = load_at(tmp_path, "jobs.x.every = '1h'").jobs["x"].argv
+    assert started == ((sys.executable, "-P", str(script)) if ours else (str(script),))
+
+
+def test_a_token_cannot_be_demanded_in_a_foreign_dialect(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x", "#!/bin/sh\n")
+    with pytest.raises(ConfigError) as caught:
+        load_at(tmp_path, "[jobs.x]\nevery = '1h'\ndialect = 'hermes'\nrequire_token = true")
+    assert [problem.key for problem in caught.value.problems] == ["jobs.x.require_token"]

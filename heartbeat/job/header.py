@@ -56,6 +56,14 @@ def read_header(script: Script) -> Header:
     return _validate(declared, block, str(script.path))
 
 
+def needs_heartbeat(script: Script) -> bool:
+    """Whether a valid header lists heartbeat among its dependencies: only our own Python is sure to have it."""
+    block = _find_block(script.head, str(script.path)) if script.path.suffix == ".py" else None
+    listed = parse_toml(block.text, str(script.path)).get("dependencies") if block else None
+    names = [entry for entry in listed if isinstance(entry, str)] if isinstance(listed, list) else []
+    return any(re.match(r"heartbeat(?![\w.-])", name) for name in names)
+
+
 def _validate(declared: object, block: _Block, file: str) -> Header:
     try:
         header = Header.model_validate(declared)

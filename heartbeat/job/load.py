@@ -14,7 +14,7 @@ from heartbeat.config.options import check_against, variables
 from heartbeat.config.secret import Secret
 from heartbeat.config.wording import dotted, split
 from heartbeat.errors import ConfigError, Problem
-from heartbeat.job.header import Header, read_header
+from heartbeat.job.header import Header, needs_heartbeat, read_header
 from heartbeat.job.script import Script, Unusable, check_script, find_script
 from heartbeat.paths import Home
 from heartbeat.schedule import At, Cron, Every, Schedule
@@ -109,9 +109,11 @@ def _load_job(name: str, wanted: JobSettings, ground: _Ground) -> tuple[Job | No
         schedule = _schedule(wanted, header, str(script.path), place, ground)
     except ConfigError as error:
         return None, [*problems, *error.problems]
-    return _merge(
-        Job(name, script.path, script.argv, schedule), wanted, header, script, ground.reading.settings
-    ), problems
+    if wanted.require_token and (wanted.dialect or header.dialect or "strict") != "strict":
+        message = "cannot demand a token: the foreign dialects know none"
+        problems.append(Problem(ground.file, dotted((*place, "require_token")), message, "remove it, or the dialect"))
+    argv = script.argv(ours=script.uses_our_python or needs_heartbeat(script))
+    return _merge(Job(name, script.path, argv, schedule), wanted, header, script, ground.reading.settings), problems
 
 
 def _merge(job: Job, wanted: JobSettings, header: Header, script: Script, settings: Settings) -> Job:

@@ -44,10 +44,9 @@ class Script:
     mode: int
     head: bytes
 
-    @property
-    def argv(self) -> tuple[str, ...]:
-        """How it is started. -P: a script beside it must not shadow the standard library."""
-        return (sys.executable, "-P", str(self.path)) if self.uses_our_python else (str(self.path),)
+    def argv(self, *, ours: bool) -> tuple[str, ...]:
+        """How it is started: by itself, or by *our* Python. -P: a script beside it must not shadow a library."""
+        return (sys.executable, "-P", str(self.path)) if ours else (str(self.path),)
 
     @property
     def uses_our_python(self) -> bool:
