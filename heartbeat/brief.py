@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
+from heartbeat.clock import local
 from heartbeat.model import Brief, Change, Incident, LedgerFinding, Urgency
 from heartbeat.text import one_line
 
 _MARKS = {Change.UPDATE: "changed: ", Change.RETRACTION: "no longer: "}
 _ORDER = list(reversed(Urgency))
-_SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_{}[]<>#|"})
+_SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_{}[]<>#|~&$!@:"})
+"""What begins markup, an entity, a mention or, after `https`, a link that makes itself."""
 
 
 def as_text(brief: Brief, zone: ZoneInfo) -> str:
@@ -20,7 +23,7 @@ def as_text(brief: Brief, zone: ZoneInfo) -> str:
     for job, items in _by_job(brief):
         lines.append(f"\n{job}")
         for item in items:
-            lines.append(f"  {_at(item, zone)}  {_title(item)}")
+            lines.append(f"  {_at(item, brief.until, zone)}  {_title(item)}")
             lines.append(f"         not told: {one_line(item.reason, 100)}")
     if brief.incidents:
         lines.append("\nincidents")
@@ -34,16 +37,21 @@ def as_markdown(brief: Brief, zone: ZoneInfo) -> str:
     for job, items in _by_job(brief):
         lines.append(f"\n## {job}\n")
         lines += [
-            f"- {_at(item, zone)} {_title(item).translate(_SPECIAL)} ({one_line(item.reason, 100)})" for item in items
+            f"- {_at(item, brief.until, zone)} {_escaped(_title(item))} ({_escaped(one_line(item.reason, 100))})"
+            for item in items
         ]
     if brief.incidents:
         lines.append("\n## incidents\n")
-        lines += [f"- {_incident(incident, zone).translate(_SPECIAL)}" for incident in brief.incidents]
+        lines += [f"- {_escaped(_incident(incident, zone))}" for incident in brief.incidents]
     return "\n".join(lines)
 
 
+def _escaped(text: str) -> str:
+    return text.translate(_SPECIAL)
+
+
 def _heading(brief: Brief, zone: ZoneInfo) -> str:
-    since = f" since {brief.since.astimezone(zone):%a %d %b %H:%M}" if brief.since else ""
+    since = f" since {local(brief.since, zone):%a %d %b %H:%M}" if brief.since else ""
     if not brief.items and not brief.incidents:
         return f"While you slept{since}: nothing to tell."
     count = f"{len(brief.items)} thing" + ("" if len(brief.items) == 1 else "s")
@@ -55,9 +63,10 @@ def _by_job(brief: Brief) -> Iterator[tuple[str, Iterator[LedgerFinding]]]:
     return groupby(items, key=lambda item: item.job)
 
 
-def _at(item: LedgerFinding, zone: ZoneInfo) -> str:
-    at = item.finding.starts_at or item.finding.occurred_at or item.first_seen_at
-    return f"{at.astimezone(zone):%H:%M}"
+def _at(item: LedgerFinding, until: datetime, zone: ZoneInfo) -> str:
+    """When it is or was, with the day unless that is the brief's own."""
+    at = local(item.finding.starts_at or item.finding.occurred_at or item.first_seen_at, zone)
+    return f"{at:%H:%M}" if at.date() == local(until, zone).date() else f"{at:%a %d %b %H:%M}"
 
 
 def _title(item: LedgerFinding) -> str:
@@ -66,6 +75,6 @@ def _title(item: LedgerFinding) -> str:
 
 
 def _incident(incident: Incident, zone: ZoneInfo) -> str:
-    opened = f"{incident.opened_at.astimezone(zone):%a %H:%M}"
-    over = f", over since {incident.resolved_at.astimezone(zone):%a %H:%M}" if incident.resolved_at else ", still open"
+    opened = f"{local(incident.opened_at, zone):%a %H:%M}"
+    over = f", over since {local(incident.resolved_at, zone):%a %H:%M}" if incident.resolved_at else ", still open"
     return f"{opened}{over}  {incident.subject}: {one_line(incident.message, 160)}"

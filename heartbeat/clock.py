@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
 
@@ -31,6 +31,14 @@ def from_text(text: str) -> datetime:
     except (ValueError, OverflowError):  # the latter: in UTC it lies before the year 1 or after 9999
         problem = "it is no date and time of the calendar"
     raise ValueError(f"cannot use {text!r}: {problem}; write it like 2026-06-10T08:00:00+02:00 or with Z")
+
+
+def local(instant: datetime, zone: tzinfo) -> datetime:
+    """The instant on the clock of a zone; as it is within a day of where the calendar begins or ends."""
+    try:
+        return instant.astimezone(zone)
+    except OverflowError:
+        return instant
 
 
 def new_id(kind: str, now: datetime) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
 from heartbeat import __version__
@@ -23,7 +21,8 @@ app = typer.Typer(
 app.command()(run_verb.run)
 for module in (setup, tick, facts, brief):
     module.register(app)
-for group in (gate, ledger, queue, wakes):
+_GROUPS = (gate, ledger, queue, wakes)
+for group in _GROUPS:
     app.add_typer(group.app)
 
 
@@ -60,27 +59,37 @@ def run(words: list[str]) -> int:
     """Run one call and return its exit status."""
     home, as_json, rest = take_globals(words)
     enter(home, as_json=as_json)
-    command = next((word for word in rest if not word.startswith("-")), "")
+    command = _named(rest)
     return guarded(lambda: _call(rest, command, as_json=as_json), command, as_json=as_json)
 
 
+def _named(words: list[str]) -> str:
+    """The verb of a call, with its second word if it has one."""
+    plain = [word for word in words if not word.startswith("-")]
+    groups = {group.app.info.name for group in _GROUPS}
+    return " ".join(plain[: 2 if groups.intersection(plain[:1]) else 1])
+
+
 def _call(words: list[str], command: str, *, as_json: bool) -> int:
+    show_help = not words and not as_json
     try:
-        status = app(words or ["--help"], standalone_mode=False)
+        status = app(["--help"] if show_help else words, prog_name="heartbeat", standalone_mode=False)
     except typer.Exit as end:
         return end.exit_code
     except typer.Abort:
         return 130
     except typer.TyperException as error:
         return fail("usage", _usage(error), 2, command, as_json=as_json)
-    sys.stdout.flush()
-    return 2 if not words else status if isinstance(status, int) else 0
+    except SystemExit as end:
+        # Typer's own way to end when the reader went away.
+        raise BrokenPipeError from end
+    return 2 if show_help else status if isinstance(status, int) else 0
 
 
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     message: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    return message + (f"; see `{context.command_path} --help`" if context else "")
+    return message.removesuffix(".") + (f"; see `{context.command_path} --help`" if context else "")
 
 
 demo.register(app, run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import typer
 
 from heartbeat.cli.reasons import reasons
-from heartbeat.cli.shell import instant, shell, table, when
-from heartbeat.clock import utc_now
+from heartbeat.cli.shell import instant, shell, table, verdict_fields, when
+from heartbeat.clock import local, utc_now
 from heartbeat.durations import show_duration
 from heartbeat.errors import NotFound
 from heartbeat.job import Job
@@ -61,13 +61,13 @@ def next_verb(
     config = call.config()
     zone = ZoneInfo(config.settings.owner.zone)
     after = instant(start, "--from") if start else utc_now()
-    if job is not None and job not in config.jobs:
-        raise NotFound(f"cannot find the job {job!r}; known jobs: {', '.join(sorted(config.jobs)) or 'none'}")
+    if job is not None:
+        _require_known(job, config.jobs)
     chosen = [item for item in config.jobs.values() if item.enabled and job in (None, item.name)]
     with call.ledger_to_read() as ledger:
         found = [(at, item.name) for item in chosen for at in _upcoming(ledger, item, after, zone, count)]
     found = sorted(found)[:count]
-    data = {"next": [{"job": name, "at": at.astimezone(zone)} for at, name in found]}
+    data = {"next": [{"job": name, "at": local(at, zone)} for at, name in found]}
     call.show(data, lambda: table(("AT", "JOB"), [(when(at, zone), name) for at, name in found], "nothing is due"))
 
 
@@ -79,6 +79,8 @@ def runs(
     call = shell("runs")
     with call.ledger_to_read() as ledger:
         found = ledger.runs(job, limit)
+        if job is not None and not found:
+            _require_known(job, {*ledger.last_runs(), *call.config().jobs})
     zone = call.zone()
     rows = [
         (run.id, run.job, when(run.started_at, zone), str(run.verdict or run.state), one_line(run.reason, 60))
@@ -103,6 +105,11 @@ def why(
     call.show(data, lambda: "\n".join([f"{kind} {subject}", *_lines(steps)]))
 
 
+def _require_known(job: str, known: Collection[str]) -> None:
+    if job not in known:
+        raise NotFound(f"cannot find the job {job!r}; known jobs: {', '.join(sorted(known)) or 'none'}")
+
+
 def _lines(steps: Sequence[Step]) -> Iterator[str]:
     """A line a step; rules that had nothing to say share one."""
     for passed, group in groupby(steps, key=lambda step: step.outcome == "passed"):
@@ -119,7 +126,10 @@ def _upcoming(ledger: Ledger, job: Job, after: datetime, zone: ZoneInfo, count: 
     found: list[datetime] = []
     at: datetime | None = after
     while at is not None and len(found) < count and job.enabled:
-        at = next_slot(job.schedule, at, anchor=anchor, zone=zone)
+        try:
+            at = next_slot(job.schedule, at, anchor=anchor, zone=zone)
+        except OverflowError:
+            at = None  # the calendar ends with the year 9999
         found += [at] if at else []
     return found
 
@@ -156,10 +166,7 @@ def _run(run: Run) -> dict[str, Any]:
         "state": run.state,
         "started_at": run.started_at,
         "ended_at": run.ended_at,
-        "verdict": run.verdict,
-        "code": run.code,
-        "reason": run.reason,
-        "hint": run.hint,
+        **verdict_fields(run.verdict, run.code, run.reason, run.hint),
         "exit_code": run.exit_code,
         "signal": run.signal,
     }

@@ -6,8 +6,9 @@ import sys
 
 import typer
 
-from heartbeat.cli.shell import shell
+from heartbeat.cli.shell import shell, verdict_fields
 from heartbeat.gate import check
+from heartbeat.text import one_line
 
 app = typer.Typer(name="gate", help="Check a script's output against the wake gate.")
 
@@ -22,14 +23,8 @@ def check_verb() -> None:
     """Read a script's output from standard input; say the verdict and what to mend. Exit 4 when malformed."""
     judgement = check(sys.stdin.buffer.read())
     findings = len(judgement.gate.findings) if judgement.gate else 0
-    data = {
-        "verdict": judgement.verdict,
-        "code": judgement.code,
-        "reason": judgement.reason,
-        "hint": judgement.hint,
-        "findings": findings,
-    }
-    lines = [f"{judgement.verdict}: {judgement.reason}"]
+    data = verdict_fields(judgement.verdict, judgement.code, judgement.reason, judgement.hint) | {"findings": findings}
+    lines = [f"{judgement.verdict}: {one_line(judgement.reason)}"]
     if judgement.hint:
         lines.append(f"hint: {judgement.hint}")
     if findings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -48,12 +47,15 @@ def get(finding: str = typer.Argument(help="Its id.")) -> None:
 
 @app.command()
 def export(job: str = typer.Option(None, help="Only of this job.")) -> None:
-    """Write every finding with its history as JSON, one a line."""
+    """Write every finding with its history as JSON, one a line; with --json all of them in the one line."""
     call = shell("ledger export")
     with call.ledger_to_read() as ledger:
-        for item in ledger.findings(job, None, None, _EVERYTHING):
-            line = json.dumps(as_data(ledger.finding(item.id)), default=plain_value)
-            sys.stdout.write(line + "\n")
+        every = (as_data(ledger.finding(item.id)) for item in ledger.findings(job, None, None, _EVERYTHING))
+        if call.as_json:
+            call.show({"findings": list(every)}, str)
+        else:
+            for data in every:
+                print(json.dumps(data, default=plain_value))
 
 
 @app.command()

@@ -43,7 +43,7 @@ def add(
     call = shell("queue add")
     with call.ledger() as ledger:
         stored, created = ledger.enqueue(item, now)
-    word = "added" if created else "already there; brought up to date"
+    word = "added" if created else f"was there already and is {stored.state}"
     call.show(
         {**asdict(stored), "created": created}, lambda: f"{stored.id} {word}, due {when(stored.due_at, call.zone())}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -11,8 +12,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from heartbeat.clock import from_text
+from heartbeat.clock import from_text, local
 from heartbeat.errors import HeartbeatError, Invalid, NotFound
+from heartbeat.model import Verdict
 from heartbeat.paths import Home, find_home
 
 if TYPE_CHECKING:
@@ -90,6 +92,18 @@ def envelope(command: str, data: Mapping[str, Any] | None, error: Mapping[str, s
 
 def guarded(action: Callable[[], int | None], command: str, *, as_json: bool) -> int:
     """Do it, and turn whatever it raises into a message and an exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A title with letters that the terminal's encoding lacks must not end the call.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        return _flushed(_attempt(action, command, as_json=as_json))
+    except BrokenPipeError:
+        # The reader went away (`heartbeat runs | head`): nothing is wrong, and nothing more can be said.
+        _silence()
+        return 0
+
+
+def _attempt(action: Callable[[], int | None], command: str, *, as_json: bool) -> int:
     try:
         return action() or 0
     except KeyboardInterrupt:
@@ -97,9 +111,7 @@ def guarded(action: Callable[[], int | None], command: str, *, as_json: bool) ->
     except HeartbeatError as error:
         return fail(error.code, str(error), error.exit_code, command, as_json=as_json)
     except BrokenPipeError:
-        # The reader went away (`heartbeat runs | head`): nothing is wrong, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        raise
     except Exception as error:
         if os.environ.get("HEARTBEAT_DEBUG"):
             raise
@@ -107,12 +119,32 @@ def guarded(action: Callable[[], int | None], command: str, *, as_json: bool) ->
         return fail("internal_error", message, 1, command, as_json=as_json)
 
 
+def _flushed(status: int) -> int:
+    """Write out what was printed, while a failure can still be told; without a stdout this does nothing."""
+    try:
+        print(end="", flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _silence()
+        print(f"heartbeat: cannot write to standard output: {error.strerror}; make room there", file=sys.stderr)
+        return 1
+    return status
+
+
+def _silence() -> None:
+    """Let what is still to be written go nowhere: Python would complain of it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def fail(code: str, message: str, status: int, command: str, *, as_json: bool) -> int:
     """Say what went wrong: as an envelope with --json, else on stderr."""
     if as_json:
         print(envelope(command, None, {"code": code, "message": message}))
     else:
-        print(f"heartbeat: {message}", file=sys.stderr)
+        from heartbeat.text import plain
+
+        print(f"heartbeat: {plain(message)}", file=sys.stderr)
     return status
 
 
@@ -120,6 +152,12 @@ def plain_value(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def verdict_fields(verdict: Verdict | None, code: str, reason: str, hint: str) -> dict[str, Any]:
+    """A verdict for programs: `reason` is the code of a fault, or what the script itself gave as its reason."""
+    is_fault = verdict is not None and verdict.is_fault
+    return {"verdict": verdict, "reason": code if is_fault else reason, "message": reason, "hint": hint}
 
 
 def instant(text: str, option: str) -> datetime:
@@ -133,7 +171,7 @@ def instant(text: str, option: str) -> datetime:
 
 def when(at: datetime | None, zone: ZoneInfo) -> str:
     """An instant for people, in the owner's zone."""
-    return at.astimezone(zone).strftime("%a %d %b %H:%M:%S") if at else "-"
+    return local(at, zone).strftime("%a %d %b %H:%M:%S") if at else "-"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:

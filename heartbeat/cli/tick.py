@@ -15,7 +15,7 @@ import typer
 
 from heartbeat.agents import find_agent
 from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
-from heartbeat.cli.shell import Shell, instant, shell
+from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
 from heartbeat.clock import new_id, utc_now
 from heartbeat.errors import NotFound
 from heartbeat.job import Job
@@ -138,9 +138,7 @@ def _data(outcome: _Outcome) -> dict[str, Any]:
     return {
         "job": outcome.job,
         "run_id": outcome.run_id,
-        "verdict": judgement.verdict,
-        "reason": judgement.reason,
-        "hint": judgement.hint,
+        **verdict_fields(judgement.verdict, judgement.code, judgement.reason, judgement.hint),
         "findings": [_finding(decision) for decision in outcome.decisions],
         "sources": [
             {"name": source.name, "ok": source.ok, "items": source.items, "message": source.message}

@@ -8,18 +8,19 @@ def take_globals(words: list[str]) -> tuple[str | None, bool, list[str]]:
     home: str | None = None
     as_json = False
     rest: list[str] = []
-    remaining = iter(words)
-    for word in remaining:
+    remaining = list(words)
+    while remaining:
+        word = remaining.pop(0)
         if word == "--":
-            return home, as_json, [*rest, word, *remaining]
+            rest += [word, *remaining]
+            break
         if word == "--json":
             as_json = True
         elif word == "--home":
-            home = next(remaining, "")
-            if not home:
-                return None, as_json, ["--home"]
+            home = remaining.pop(0) if remaining and not remaining[0].startswith("-") else ""
         elif word.startswith("--home="):
             home = word.removeprefix("--home=")
         else:
             rest.append(word)
-    return home, as_json, rest
+    # An empty one is `--home "$UNSET"`: to take the user's own home for it would be a surprise.
+    return (None, as_json, ["--home"]) if home == "" else (home, as_json, rest)
