@@ -39,7 +39,7 @@ def _envelope(health: Health) -> dict[str, object]:
         "problems": [{"code": code, "message": message} for code, message in health.problems],
         "pid": health.pid,
         "uptime_seconds": health.uptime_seconds,
-        "last_beat_at": health.last_beat_at,
+        "last_beat_at": health.last_beat_at or None,
         "recent_starts": health.recent_starts,
     }
     return {"schema": "heartbeat/v1", "ok": True, "command": "health", "data": data, "error": None}

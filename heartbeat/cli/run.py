@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
+from heartbeat import __version__
 from heartbeat.beat import House
 from heartbeat.cli.shell import Shell, shell
-from heartbeat.clock import utc_now
-from heartbeat.errors import LedgerCorrupt, Refused
+from heartbeat.clock import to_text, utc_now
+from heartbeat.errors import HeartbeatError, LedgerCorrupt, Refused
+from heartbeat.lock import KernelLock, holder_of
 from heartbeat.log import event, start_logging, warn
+from heartbeat.process import become_reaper, end_strays, is_alive, owner
+from heartbeat.pulse import Pulse, log_start, write_pulse
 from heartbeat.stores.sqlite import SqliteLedger
 
 
@@ -18,16 +23,20 @@ def run() -> None:
 
     Exit 4: the configuration is not valid. Exit 5: another daemon runs here.
     """
-    from heartbeat.lock import KernelLock, holder_of
-    from heartbeat.process import owner
-
     call = shell("run")
     config = call.config()
     start_logging(config.settings.log.level)
     lock = KernelLock(call.home.lock_file)
-    if not lock.acquire(owner()):
-        pid = (holder_of(call.home.lock_file) or "unknown:").split(":", 1)[0]
-        raise Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
+    try:
+        if not lock.acquire(owner()):
+            pid = (holder_of(call.home.lock_file) or "unknown:").split(":", 1)[0]
+            raise Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
+        log_start(call.home.starts_file, utc_now().timestamp())
+        _first_pulse(call)
+    except OSError as error:
+        lock.release()
+        message = f"cannot write in {call.home.state}: {error.strerror}; free space, or correct its permissions"
+        raise HeartbeatError(message) from error
     try:
         _serve(call)
     finally:
@@ -37,11 +46,8 @@ def run() -> None:
 def _serve(call: Shell) -> None:
     from heartbeat.agents import find_agent
     from heartbeat.daemon import Daemon
-    from heartbeat.process import become_reaper
-    from heartbeat.pulse import log_start
 
     become_reaper()
-    log_start(call.home.starts_file, utc_now().timestamp())
     ledger = _open_ledger(call)
     stop = threading.Event()
 
@@ -59,6 +65,23 @@ def _serve(call: Shell) -> None:
         Daemon(furnish(), reload).run()
     finally:
         ledger.close()
+
+
+def _first_pulse(call: Shell) -> None:
+    """Whoever looks from now on finds a proof of life, also while a large ledger is looked through."""
+    at, monotonic = to_text(utc_now()), time.monotonic()
+    pulse = Pulse(
+        owner=owner(),
+        monotonic=monotonic,
+        started_monotonic=monotonic,
+        started_at=at,
+        written_at=at,
+        last_beat_at="",
+        next_due_at="",
+        jobs=0,
+        version=__version__,
+    )
+    write_pulse(call.home.pulse_file, pulse)
 
 
 def _open_ledger(call: Shell) -> SqliteLedger:
@@ -79,8 +102,6 @@ def _open_ledger(call: Shell) -> SqliteLedger:
 
 def _clear_up(ledger: SqliteLedger) -> None:
     """End what a daemon that was killed left: its claims, its children, its half-sent wakes."""
-    from heartbeat.process import end_strays, is_alive
-
     now = utc_now()
     runs = ledger.interrupt(is_alive, now)
     wakes = ledger.release_wakes(is_alive, now)

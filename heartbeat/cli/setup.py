@@ -11,7 +11,6 @@ import typer
 from heartbeat.cli.shell import shell
 from heartbeat.clock import utc_now
 from heartbeat.job import Config, load
-from heartbeat.text import one_line
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +30,7 @@ def init(force: bool = typer.Option(False, "--force", help="Write anew; the old 
     data: dict[str, Any] = {"file": str(call.home.config_file), "kept": str(kept) if kept else None, **asdict(found)}
     lines = [f"wrote {call.home.config_file}" + (f"; the old one is {kept}" if kept else "")]
     lines.append("agents found: " + (", ".join(agent.kind for agent in found.agents) or "none"))
-    lines.append("calendars found: " + (", ".join(one_line(calendar.path) for calendar in found.calendars) or "none"))
+    lines.append("calendars found: " + (", ".join(calendar.path for calendar in found.calendars) or "none"))
     lines.append("next: look it through, then `heartbeat check`, then `heartbeat run`")
     call.show(data, lambda: "\n".join(lines))
 

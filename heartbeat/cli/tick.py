@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,19 +13,19 @@ import typer
 
 from heartbeat.agents import find_agent
 from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
+from heartbeat.cli.handover import GATE_AGENT, hand_over, print_gate
 from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
 from heartbeat.clock import new_id, utc_now
 from heartbeat.errors import NotFound
-from heartbeat.job import Job
+from heartbeat.job import Config, Job
 from heartbeat.lock import KernelLock
 from heartbeat.log import start_logging
 from heartbeat.model import Action, Decision, Gate, Judgement, Run
 from heartbeat.outbox import deliver
-from heartbeat.process import become_reaper, owner
+from heartbeat.process import become_reaper, end_strays, is_alive, owner
+from heartbeat.prompt import SILENT_REPLIES
 from heartbeat.text import one_line
 
-_GATE_AGENT = "gate"
-"""The agent of a wake that another scheduler carries out."""
 _PATIENCE = timedelta(seconds=10)
 
 
@@ -57,30 +55,32 @@ def tick_verb(
 ) -> None:
     """Run one tick of JOB now, through the whole beat."""
     call = shell("tick")
+    if gate and call.as_json:
+        raise typer.BadParameter("--gate prints a gate, which is no --json; leave one of them out")
     start_logging("error")  # what happened is printed below
     become_reaper()
     at = instant(now, "--now") if now else utc_now()
-    with _house(call, at if now else None, dry_run=dry_run) as house:
-        which = _find(house, job)
+    config = call.config()
+    which = _find(config, job)
+    with _house(call, config, at if now else None, dry_run=dry_run) as house:
         if dry_run:
-            outcome = _rehearse(house, which, at)
-        elif gate:
-            outcome = _record(house, which, at, agent=_GATE_AGENT)
+            outcome = _rehearse(house, which, at, wakeable=gate or house.agent is not None)
         else:
-            outcome = _act(house, _record(house, which, at))
-        if gate:
-            _print_gate(outcome)
-            if outcome.wake_id and not dry_run:
-                house.ledger.begin_wake(outcome.wake_id, owner(), house.clock())
-                house.ledger.settle_wake(outcome.wake_id, "", house.clock())
-            return
-        call.show(_data(outcome), lambda: _text(outcome, dry_run=dry_run))
+            _clear_up(house)
+            outcome = _record(house, which, at, agent=GATE_AGENT if gate else "")
+        nothing = f"{outcome.judgement.verdict}: nothing new to tell"
+        if gate and dry_run:
+            print_gate([(each.finding, each.change) for each in outcome.decisions if _wakes(each)], nothing)
+        elif gate:
+            hand_over(house, job, nothing)
+        else:
+            acted = _act(house, outcome)
+            call.show(_data(acted), lambda: _text(acted, dry_run=dry_run))
 
 
 @contextmanager
-def _house(call: Shell, at: datetime | None, *, dry_run: bool) -> Iterator[House]:
+def _house(call: Shell, config: Config, at: datetime | None, *, dry_run: bool) -> Iterator[House]:
     """Everything a beat needs; *at* stands still as now when the owner gave it."""
-    config = call.config()
     stop = threading.Event()
     agent = find_agent(config.settings, call.home, call.environ, stop)
     ledger = call.ledger_to_read() if dry_run else call.ledger()
@@ -90,22 +90,33 @@ def _house(call: Shell, at: datetime | None, *, dry_run: bool) -> Iterator[House
         ledger.close()
 
 
-def _find(house: House, name: str) -> Job:
-    job = house.config.jobs.get(name)
+def _find(config: Config, name: str) -> Job:
+    job = config.jobs.get(name)
     if job is None:
-        known = ", ".join(sorted(house.config.jobs)) or "none is configured"
+        known = ", ".join(sorted(config.jobs)) or "none is configured"
         raise NotFound(f"cannot find the job {name!r}; known jobs: {known}")
     return job
 
 
-def _rehearse(house: House, job: Job, now: datetime) -> _Outcome:
+def _clear_up(house: House) -> None:
+    """End what a `heartbeat tick` that was killed left, which would keep its job and its wake for ever."""
+    end_strays({run.id for run in house.ledger.interrupt(is_alive, house.clock())})
+    if house.ledger.wakes("sending", 1):
+        house.ledger.release_wakes(is_alive, house.clock())
+
+
+def _wakes(decision: Decision) -> bool:
+    return decision.action is Action.WAKE
+
+
+def _rehearse(house: House, job: Job, now: datetime, *, wakeable: bool) -> _Outcome:
     """Run and decide against the ledger as it is, and leave nothing behind."""
     run = Run(new_id("run", now), job.name, "manual", None, now)
     _, judgement = run_and_judge(house, job, run, now)
     assert judgement is not None, "nothing stops a rehearsal"
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
     view = house.ledger.view(job.name, keys, now)
-    plan = chooser(job, judgement, now, wakeable=house.agent is not None)(view)
+    plan = chooser(job, judgement, now, wakeable=wakeable)(view)
     return _Outcome(job.name, None, judgement, plan.decisions)
 
 
@@ -127,7 +138,7 @@ def _act(house: House, outcome: _Outcome) -> _Outcome:
     finally:
         lock.release()
     wake = house.ledger.wake(outcome.wake_id)
-    said = f"; the agent said: {one_line(wake.reply, 120)}" if wake.reply else ""
+    said = "" if wake.reply in SILENT_REPLIES else f"; the agent said: {one_line(wake.reply, 120)}"
     failed = f": {one_line(wake.error, 300)}" if wake.error else ""
     return replace(outcome, delivery=wake.state + failed + said)
 
@@ -169,7 +180,7 @@ def _text(outcome: _Outcome, *, dry_run: bool) -> str:
     where = "dry run, nothing recorded" if dry_run else str(outcome.run_id)
     lines = [f"{outcome.job}: {judgement.verdict} ({one_line(judgement.reason)}) [{where}]"]
     if judgement.hint:
-        lines.append(f"  hint: {judgement.hint}")
+        lines.append(f"  hint: {one_line(judgement.hint)}")
     for decision in outcome.decisions:
         title = one_line(decision.finding.title, 70)
         lines.append(f"  {decision.action:<9}  {title} ({decision.change}: {decision.reason})")
@@ -178,19 +189,3 @@ def _text(outcome: _Outcome, *, dry_run: bool) -> str:
     if outcome.wake_id:
         lines.append(f"  {outcome.wake_id} {outcome.delivery}")
     return "\n".join(lines)
-
-
-def _print_gate(outcome: _Outcome) -> None:
-    """The findings to tell, one JSON line each, and the gate as last line; flushed before anything is settled."""
-    told = [decision for decision in outcome.decisions if decision.action is Action.WAKE]
-    fields = ("key", "title", "kind", "urgency", "starts_at", "useful_until", "change")
-    for decision in told:
-        line = {name: value for name, value in _finding(decision).items() if name in fields and value}
-        line["body"] = decision.finding.body
-        print(json.dumps(line, default=str))
-    print(json.dumps({"wakeAgent": bool(told), "reason": _gate_reason(outcome, told)}))
-    sys.stdout.flush()
-
-
-def _gate_reason(outcome: _Outcome, told: Sequence[Decision]) -> str:
-    return f"{len(told)} to tell" if told else f"{outcome.judgement.verdict}: nothing new to tell"

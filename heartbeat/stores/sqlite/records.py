@@ -33,9 +33,15 @@ def record(
         incidents.apply(db, change, at)
     db.execute(
         "UPDATE jobs SET backoff_until = ?, baseline_done = max(baseline_done, ?) WHERE job = ?",
-        (instant(plan.backoff_until), not judgement.verdict.is_fault, run.job),
+        (instant(plan.backoff_until), _is_complete(judgement), run.job),
     )
     return plan, wake_id
+
+
+def _is_complete(judgement: Judgement) -> bool:
+    """Whether all that the script asks has answered: what a source that failed holds is not known yet."""
+    gate = judgement.gate
+    return not judgement.verdict.is_fault and gate is not None and all(source.ok for source in gate.sources)
 
 
 def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime) -> View:
