@@ -31,11 +31,15 @@ def deliver(house: House, wake_id: str) -> str:
     if house.agent is None:
         return _give_up(house, wake, "no agent is configured")
     if wake.useful_until is not None and wake.useful_until < now:
-        return _give_up(house, wake, f"it was useful only until {wake.useful_until:%Y-%m-%d %H:%M} UTC")
+        return _give_up(house, wake, f"it was useful only until {wake.useful_until:%Y-%m-%d %H:%M} UTC", late=True)
     try:
         reply = house.agent.call(wake.id, _prompt(house, wake))
     except AgentError as error:
         return _after_failure(house, wake, error)
+    except BaseException as error:
+        # Whatever broke, or Ctrl-C: the wake must not stay with a process that goes on without it.
+        _after_failure(house, wake, AgentError(f"{type(error).__name__}: {error}", retryable=True))
+        raise
     passed_step("act")
     persist(house, lambda: house.ledger.settle_wake(wake.id, reply, house.clock()))
     passed_step("settle")
@@ -79,11 +83,13 @@ def _after_failure(house: House, wake: Wake, error: AgentError) -> str:
     return "pending"
 
 
-def _give_up(house: House, wake: Wake, reason: str) -> str:
+def _give_up(house: House, wake: Wake, reason: str, *, late: bool = False) -> str:
+    """Nothing more is tried; *late*: not even this time."""
     now = house.clock()
     persist(house, lambda: house.ledger.give_up_wake(wake.id, reason, now))
     warn("wake_failed", wake=wake.id, attempts=wake.attempts, error=reason)
-    if house.agent is not None and wake.attempts > 0:
+    # An agent that was never asked did not fail.
+    if house.agent is not None and wake.attempts > late:
         house.ledger.fault(f"agent:{wake.agent}", "agent_failed", reason, now)
     return "failed"
 

@@ -26,7 +26,7 @@ def check_verb() -> None:
     data = verdict_fields(judgement.verdict, judgement.code, judgement.reason, judgement.hint) | {"findings": findings}
     lines = [f"{judgement.verdict}: {one_line(judgement.reason)}"]
     if judgement.hint:
-        lines.append(f"hint: {judgement.hint}")
+        lines.append(f"hint: {one_line(judgement.hint)}")
     if findings:
         lines.append(f"findings: {findings}")
     shell("gate check").show(data, lambda: "\n".join(lines))

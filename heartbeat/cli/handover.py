@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
 
 from heartbeat.beat import House, persist
 from heartbeat.cli.shell import plain_value
@@ -24,9 +23,14 @@ def hand_over(house: House, job: str, nothing: str) -> None:
     # Begun before anything is printed: what the daemon took up meanwhile is not told twice.
     begun = [house.ledger.begin_wake(wake_id, owner(), house.clock()) for wake_id in reversed(waiting)]
     wakes = [wake for wake in begun if wake is not None]
-    print_gate([(item.finding, item.change) for wake in wakes for item in wake.findings], nothing)
-    for wake_id in [wake.id for wake in wakes]:
-        _settle(house, wake_id, house.clock())
+    try:
+        print_gate([(item.finding, item.change) for wake in wakes for item in wake.findings], nothing)
+    except BaseException:
+        for wake in wakes:
+            house.ledger.postpone_wake(wake.id, "its gate could not be printed", house.clock(), house.clock())
+        raise
+    for wake in wakes:
+        _settle(house, wake.id)
 
 
 def print_gate(told: Iterable[tuple[Finding, Change]], nothing: str) -> None:
@@ -50,5 +54,5 @@ def _fields(finding: Finding, change: Change) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _settle(house: House, wake_id: str, now: datetime) -> None:
-    persist(house, lambda: house.ledger.settle_wake(wake_id, "", now))
+def _settle(house: House, wake_id: str) -> None:
+    persist(house, lambda: house.ledger.settle_wake(wake_id, "", house.clock()))

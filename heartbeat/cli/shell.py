@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +17,13 @@ from heartbeat.clock import from_text, local
 from heartbeat.errors import HeartbeatError, Invalid, NotFound
 from heartbeat.model import Verdict
 from heartbeat.paths import Home, find_home
+from heartbeat.text import one_line
 
 if TYPE_CHECKING:
     from heartbeat.job import Config
     from heartbeat.stores.sqlite import SqliteLedger
+
+_WIDE = 1000  # what a program reads is never cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +179,23 @@ def when(at: datetime | None, zone: ZoneInfo) -> str:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:
-    """Aligned columns; *empty* when there is no row."""
+    """Aligned columns, cut to the terminal if there is one; *empty* when there is no row."""
     if not rows:
         return empty
-    from heartbeat.text import one_line
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    cells = [list(headers), *([one_line(cell, 100) for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)
-    return "\n".join(lines)
+    grid = Table(box=None, pad_edge=False, header_style="")
+    for header, *cells in zip(headers, *rows, strict=True):
+        # Only the last column gives way to a narrow terminal: an id that is cut is of no use.
+        whole = None if header == headers[-1] else max(map(len, cells))
+        grid.add_column(header, no_wrap=True, overflow="ellipsis", min_width=whole)
+    for row in rows:
+        # As Text: brackets in a stranger's title are no markup.
+        grid.add_row(*(Text(one_line(cell, 100)) for cell in row))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(grid)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -16,7 +16,7 @@ from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
 from heartbeat.cli.handover import GATE_AGENT, hand_over, print_gate
 from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
 from heartbeat.clock import new_id, utc_now
-from heartbeat.errors import NotFound
+from heartbeat.errors import Invalid, NotFound
 from heartbeat.job import Config, Job
 from heartbeat.lock import KernelLock
 from heartbeat.log import start_logging
@@ -27,6 +27,7 @@ from heartbeat.prompt import SILENT_REPLIES
 from heartbeat.text import one_line
 
 _PATIENCE = timedelta(seconds=10)
+_LAST_YEAR = 9998
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ def tick_verb(
     start_logging("error")  # what happened is printed below
     become_reaper()
     at = instant(now, "--now") if now else utc_now()
+    if at.year > _LAST_YEAR:
+        raise Invalid(f"cannot take {now!r} as now: what comes after it must have a date too; give an earlier one")
     config = call.config()
     which = _find(config, job)
     with _house(call, config, at if now else None, dry_run=dry_run) as house:
