@@ -76,7 +76,8 @@ def tick(house: House, job: Job, slot: datetime | None, now: datetime, *, note: 
         raise
     except BaseException:
         # Whatever broke, the slot must not stay claimed by a process that goes on.
-        house.ledger.abandon(run.id, "heartbeat failed while it ran; see its log", house.clock())
+        reason = "heartbeat failed while it ran; see its log"
+        persist(house, lambda: house.ledger.abandon(run.id, reason, house.clock()))
         raise
     passed_step("record")
     _report(run, judgement, plan, wake_id)

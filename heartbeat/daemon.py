@@ -25,8 +25,9 @@ from heartbeat.courier import Courier
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
 from heartbeat.job import Job
 from heartbeat.log import event, warn
-from heartbeat.process import is_alive, owner
+from heartbeat.process import owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
+from heartbeat.recovery import clear_up
 from heartbeat.slots import next_move
 from heartbeat.troubles import Troubles
 
@@ -162,13 +163,12 @@ class Daemon:
     # Beating
 
     def _upkeep(self, now: datetime) -> None:
-        """Ring the outbox if a wake is due, end what a killed `heartbeat tick` left, remove what is too old."""
+        """End what a killed `heartbeat tick` left, ring the courier if a wake is due, remove what is too old."""
         try:
+            clear_up(self._house.ledger, now)
             at = self._house.ledger.next_attempt_at()
             if at is not None and at <= now:
                 self._courier.ring()
-            for run in self._house.ledger.interrupt(is_alive, now):
-                warn("run_interrupted", job=run.job, run=run.id)
             if self._pruned_at is None or not timedelta() <= now - self._pruned_at < _PRUNE_EVERY:
                 self._pruned_at = now
                 kept = self._house.config.settings.retention

@@ -83,6 +83,9 @@ class Ledger(Protocol):
     def interrupt(self, alive: Alive, now: datetime) -> list[Run]:
         """End as `interrupted` every running run whose owner is gone; returns them."""
 
+    def orphaned(self, alive: Alive) -> list[str]:
+        """Ids of the running runs and the sending wakes whose owner is gone."""
+
     # Wakes
 
     def due_wakes(self, now: datetime) -> list[str]:

@@ -5,21 +5,33 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
+from heartbeat.agents import find_agent
+from heartbeat.beat import House, Ticked, tick
+from heartbeat.cli.app import run
+from heartbeat.job import load
+from heartbeat.paths import find_home
+from heartbeat.stores.sqlite import SqliteLedger, open_ledger
+
 # The machine may be busy: how long an example takes says nothing.
 hypothesis.settings.register_profile("heartbeat", deadline=None)
 hypothesis.settings.load_profile("heartbeat")
 
+NOW = datetime(2026, 6, 10, 8, tzinfo=UTC)
 COMMAND = Path(sys.executable).with_name("heartbeat")
 FIVE_FIELDS = ["schema", "ok", "command", "data", "error"]
 
@@ -35,6 +47,8 @@ command = ["{home}/agent.sh"]
 every = "10m"
 """
 
+FOREVER = '#!/bin/sh\necho "$$" > "$HEARTBEAT_HOME/started"\nexec sleep 600\n'
+
 # Prints what the test put into `says`, then ends as the test said.
 SCRIPT = """#!/bin/sh
 echo "$HEARTBEAT_RUN_ID $HEARTBEAT_NOW" >> "$HEARTBEAT_HOME/runs.log"
@@ -49,6 +63,19 @@ cat > "$HEARTBEAT_HOME/prompt.txt"
 cat "$HEARTBEAT_HOME/reply" 2>/dev/null
 exit "$(cat "$HEARTBEAT_HOME/agent.status" 2>/dev/null || echo 0)"
 """
+
+
+def at(minutes: float) -> datetime:
+    """So long after NOW."""
+    return NOW + timedelta(minutes=minutes)
+
+
+def wait_for(path: Path, seconds: float = 30) -> None:
+    """Until somebody has made the file."""
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, f"{path} never came"
+        time.sleep(0.02)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +166,6 @@ class Place:
 
     def call(self, *words: str, stdin: str | None = None) -> Done:
         """The same command in this process: a tenth of the time."""
-        from heartbeat.cli.app import run
-
         with self._entered(stdin), _logging_restored():
             self._capsys.readouterr()
             status = run(["--home", str(self.folder), *words])
@@ -181,6 +206,38 @@ class Place:
             file.close()
 
 
+class Bench:
+    """A house around a real ledger, whose clock the test sets."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.now = NOW
+        self.ledger: SqliteLedger = open_ledger(place.state / "ledger.db")
+        self.stop = threading.Event()
+
+    def house(self, **more: Any) -> House:
+        """With the configuration as it is now."""
+        home, environ = find_home(str(self.place.folder), {}), self.place.environment()
+        config = load(home, environ)
+        agent = find_agent(config.settings, home, environ, self.stop)
+        house = House(self.ledger, home, config, agent, environ, self.stop, lambda: self.now)
+        return replace(house, **more)
+
+    def tick(self, minutes: float, slot: datetime | None = None, **more: Any) -> Ticked:
+        """The job `check`, so many minutes after NOW."""
+        self.now = at(minutes)
+        house = self.house(**more)
+        return tick(house, house.config.jobs["check"], slot, self.now)
+
+    def lock_for_a_second(self) -> None:
+        """What another process may do; the ledger's own patience, 5 s, is cut short so that ours is needed."""
+        with self.ledger._database.outside() as db:
+            db.execute("PRAGMA busy_timeout = 50")
+        other = sqlite3.connect(self.place.state / "ledger.db", isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(1.0, other.close).start()
+
+
 @contextmanager
 def _logging_restored() -> Iterator[None]:
     """A verb sets up logging for its process; the tests that follow in this one want theirs."""
@@ -197,3 +254,10 @@ def _logging_restored() -> Iterator[None]:
 @pytest.fixture
 def place(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(tmp_path / "home", capsys, monkeypatch)
+
+
+@pytest.fixture
+def bench(place: Place) -> Iterator[Bench]:
+    made = Bench(place)
+    yield made
+    made.ledger.close()

@@ -295,7 +295,7 @@ def test_without_a_stdout_at_all_it_still_ends_as_it_should(place: Place) -> Non
 
 
 def test_a_terminal_that_knows_only_ascii_still_gets_its_facts(place: Place) -> None:
-    place.finds({"title": "Treffen – 会议 😀"}, wake=False)
+    place.finds({"title": "Treffen 会议 😀"}, wake=False)
     place.call("tick", "check")
     for words in (("brief",), ("ledger", "list"), ("tick", "check")):
         done = place.run(*words, env={"PYTHONIOENCODING": "ascii"})
@@ -315,7 +315,7 @@ def test_a_path_that_is_not_utf_8_is_shown_all_the_same(place: Place) -> None:
 
 
 def test_json_is_json_whatever_the_terminal_knows(place: Place) -> None:
-    place.finds({"title": "Treffen – 会议 😀"}, wake=False)
+    place.finds({"title": "Treffen 会议 😀"}, wake=False)
     place.call("tick", "check")
     done = place.run("brief", "--json", env={"PYTHONIOENCODING": "ascii"})
-    assert json.loads(done.out)["data"]["items"][0]["title"] == "Treffen – 会议 😀"
+    assert json.loads(done.out)["data"]["items"][0]["title"] == "Treffen 会议 😀"

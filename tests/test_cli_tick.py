@@ -6,27 +6,16 @@ import json
 import signal
 import sqlite3
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from heartbeat.stores.sqlite import open_ledger
-from tests.conftest import CONFIG, Done, Place
-
-NOW = datetime(2026, 6, 10, 8, tzinfo=UTC)
-FOREVER = "#!/bin/sh\necho started > \"$HEARTBEAT_HOME/started\"\nexec sleep 600\n"
+from tests.conftest import CONFIG, FOREVER, Done, Place, at, wait_for
 
 
-def at(minutes: float) -> str:
-    return (NOW + timedelta(minutes=minutes)).isoformat()
-
-
-def wait_for(path: Path, seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < end, f"{path} never came"
-        time.sleep(0.02)
+def iso(minutes: float) -> str:
+    return at(minutes).isoformat()
 
 
 def everything_in(folder: Path) -> dict[str, bytes]:
@@ -38,12 +27,12 @@ def everything_in(folder: Path) -> dict[str, bytes]:
 
 def test_the_facts_of_a_tick_are_those_others_rely_on(place: Place) -> None:
     place.finds(
-        {"key": "k", "title": "A meeting", "kind": "meeting", "urgency": "high", "starts_at": at(40)},
-        {"key": "l", "title": "Plain", "useful_until": at(90)},
+        {"key": "k", "title": "A meeting", "kind": "meeting", "urgency": "high", "starts_at": iso(40)},
+        {"key": "l", "title": "Plain", "useful_until": iso(90)},
         reason="two things",
         sources=[{"name": "me.ics", "ok": True, "items": 2}, {"name": "you.ics", "ok": False, "message": "gone"}],
     )
-    told = place.data("tick", "check", "--now", at(0))
+    told = place.data("tick", "check", "--now", iso(0))
     assert {name: told[name] for name in ("job", "verdict", "reason", "findings", "sources")} == {
         "job": "check",
         "verdict": "wake",
@@ -142,8 +131,8 @@ def test_the_second_tick_is_a_duplicate_and_wakes_nobody(place: Place) -> None:
 
 
 def test_now_moves_what_is_expired(place: Place) -> None:
-    place.finds({"key": "a", "useful_until": at(0)}, {"key": "b", "useful_until": at(10)})
-    told = place.data("tick", "check", "--now", at(5))
+    place.finds({"key": "a", "useful_until": iso(0)}, {"key": "b", "useful_until": iso(10)})
+    told = place.data("tick", "check", "--now", iso(5))
     assert [finding["action"] for finding in told["findings"]] == ["brief", "wake"]
     assert "missed" in told["findings"][0]["action_reason"]
 
@@ -173,7 +162,7 @@ def test_now_moves_the_window_of_the_calendar(place: Place, minutes: float, coun
     place.configure(
         CONFIG + '[jobs.calendar-lookahead.options]\nlookahead = "90m"\nsources = [{ file = "{home}/me.ics" }]\n'
     )
-    told = place.data("tick", "calendar-lookahead", "--dry-run", "--now", at(minutes))
+    told = place.data("tick", "calendar-lookahead", "--dry-run", "--now", iso(minutes))
     assert [finding["title"] for finding in told["findings"]] == ["Contract talk"] * count
     assert [source["ok"] for source in told["sources"]] == [True]
 
@@ -191,7 +180,7 @@ def test_an_agent_that_fails_leaves_the_wake_pending(place: Place) -> None:
     place.file("agent.status", "7")
     done = place.call("tick", "check")
     assert done.status == 0
-    assert "pending: the agent" in done.out
+    assert "pending: cannot wake the agent" in done.out
     assert "exit status 7" in done.out
     (wake,) = place.data("wakes", "list")["wakes"]
     assert (wake["state"], wake["attempts"]) == ("pending", 1)
@@ -291,14 +280,14 @@ def test_a_dry_run_decides_as_the_real_tick_then_does(
     place.configure(f"{config}baseline = {str(baseline).lower()}\n")
     if used_before:
         place.finds({"key": "old"}, {"key": "gone", "when_absent": "retract"}, {"key": "changed", "version": "1"})
-        place.data("tick", "check", "--now", at(-10))
+        place.data("tick", "check", "--now", iso(-10))
     place.finds(
         *({"key": "old"}, {"key": "changed", "version": "2"}, {"key": "new"}, {"key": "low", "urgency": "low"}),
-        *({"key": "late", "useful_until": at(-1)}, {"key": "never", "retract": True}),
+        *({"key": "late", "useful_until": iso(-1)}, {"key": "never", "retract": True}),
         wake=wake,
     )
-    rehearsed = place.data("tick", "check", "--dry-run", "--now", at(0))
-    real = place.data("tick", "check", "--now", at(0))
+    rehearsed = place.data("tick", "check", "--dry-run", "--now", iso(0))
+    real = place.data("tick", "check", "--now", iso(0))
     assert rehearsed["findings"] == real["findings"]
     assert rehearsed["verdict"] == real["verdict"]
     assert len(real["findings"]) == 6 + used_before
@@ -334,7 +323,7 @@ def judged(place: Place, output: str) -> str:
 def test_a_gate_is_true_only_when_something_new_is_to_be_told(place: Place, agent: bool) -> None:
     if not agent:
         place.configure("[jobs.check]\nevery = '10m'\n")
-    place.finds({"key": "a", "starts_at": at(0)})
+    place.finds({"key": "a", "starts_at": iso(0)})
     findings, gate, done = gate_of(place)
     assert (gate["wakeAgent"], judged(place, done.out)) == (True, "wake")
     assert findings == [
@@ -382,10 +371,9 @@ def test_hostile_findings_cannot_forge_the_gate_of_another_scheduler(place: Plac
 
 def test_what_the_other_scheduler_never_read_is_printed_the_next_time(place: Place) -> None:
     place.finds({"key": "a"})
-    gone = place.start("tick", "check", "--gate")
-    assert gone.stdout is not None
-    gone.stdout.close()
-    gone.wait(timeout=30)
+    with place.start("tick", "check", "--gate") as gone:
+        assert gone.stdout is not None
+        gone.stdout.close()
     assert [wake["state"] for wake in place.data("wakes", "list")["wakes"]] == ["pending"]
     findings, gate, _ = gate_of(place)
     assert ([finding["key"] for finding in findings], gate["wakeAgent"]) == (["a"], True)
@@ -397,7 +385,7 @@ def test_a_gate_and_json_at_once_are_wrong_usage(place: Place) -> None:
 
 
 def test_the_installed_command_pipes_its_gate_into_its_own_check(place: Place) -> None:
-    place.finds({"key": "a", "title": "Treffen – 会议"})
+    place.finds({"key": "a", "title": "Treffen 会议"})
     printed = place.run("tick", "check", "--gate")
     assert (printed.status, printed.err) == (0, "")
     checked = place.run("gate", "check", "--json", stdin=printed.out)
@@ -410,7 +398,7 @@ def test_the_installed_command_pipes_its_gate_into_its_own_check(place: Place) -
 def test_a_locked_ledger_is_waited_for_and_nothing_is_lost(place: Place) -> None:
     place.finds({})
     place.data("tick", "check")
-    place.script("check", "#!/bin/sh\ntouch \"$HEARTBEAT_HOME/started\"; sleep 1; echo '{\"wakeAgent\": false}'\n")
+    place.script("check", '#!/bin/sh\ntouch "$HEARTBEAT_HOME/started"; sleep 1; echo \'{"wakeAgent": false}\'\n')
     ticking = place.start("tick", "check", "--json")
     wait_for(place.folder / "started")
     other = sqlite3.connect(place.state / "ledger.db", isolation_level=None)
@@ -439,10 +427,10 @@ def test_the_ends_of_the_calendar_are_instants_like_any_other(place: Place, now:
     place.finds({}, {"key": "r", "when_absent": "retract"})
     place.says("check", (place.folder / "says/check").read_text(), status)
     place.file("agent.status", "1")
-    for words in (("tick", "check", "--now", now, "--dry-run"), ("tick", "check", "--now", now)):
-        assert place.call(*words).status == 0, words
-    for words in (("runs",), ("jobs",), ("ledger", "list"), ("wakes", "list"), ("brief",)):
-        assert place.call(*words).status == 0, words
+    for call in (f"tick check --now {now} --dry-run", f"tick check --now {now}"):
+        assert place.call(*call.split()).status == 0, call
+    for call in ("runs", "jobs", "ledger list", "wakes list", "brief"):
+        assert place.call(*call.split()).status == 0, call
 
 
 def test_a_now_at_the_very_end_of_the_calendar_is_refused(place: Place) -> None:

@@ -333,6 +333,18 @@ def test_an_abandoned_run_and_its_slot_are_interrupted(ledger: Ledger) -> None:
     ledger.claim(a_run(3), OWNER)
 
 
+def test_what_a_process_that_is_gone_was_doing_is_found_and_not_changed(ledger: Ledger) -> None:
+    gone, lives = a_run(0, "a"), a_run(0, "b")
+    sent, waits = waking(ledger, 0, "c"), waking(ledger, 1, "d")
+    ledger.claim(gone, "1:1")
+    ledger.claim(lives, "2:2")
+    ledger.begin_wake(sent, "1:1", at(2))
+    ledger.begin_wake(waits, "2:2", at(2))
+    for _ in range(2):
+        assert ledger.orphaned(lambda owner: owner == "2:2") == [gone.id, sent]
+    assert ledger.orphaned(lambda _owner: True) == []
+
+
 def test_runs_whose_process_is_gone_are_interrupted_and_others_are_not(ledger: Ledger) -> None:
     gone, lives = a_run(0, "a"), a_run(0, "b")
     ledger.claim(gone, "1:1")

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 
 from heartbeat.config import Settings
+from heartbeat.durations import show_duration
 from heartbeat.errors import AgentError
 from heartbeat.job.environment import agent_environment
 from heartbeat.model import Execution
@@ -35,28 +36,37 @@ class CommandAgent:
 
     def call(self, wake_id: str, prompt: str) -> str:
         """Hand over the prompt and return the reply; raises AgentError for anything but exit status 0."""
-        os.makedirs(self.folder, mode=0o700, exist_ok=True)
-        with self._placed(prompt) as (argv, stdin):
-            command = Command(
-                argv=argv,
-                env={**self.env, "HEARTBEAT_WAKE_ID": wake_id},
-                cwd=str(self.folder),
-                timeout=self.timeout,
-                mark=wake_id,
-                stdin=stdin,
-                stdout_limit=2 * REPLY_LIMIT,
+        try:
+            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            with self._placed(prompt) as (argv, stdin):
+                execution = execute(self._command(wake_id, argv, stdin), self.stop)
+        except OSError as error:
+            message = (
+                f"cannot prepare the call of the agent in {self.folder}: {error.strerror}; make room or correct it"
             )
-            execution = execute(command, self.stop)
+            raise AgentError(message, retryable=True) from error
         _check(execution, argv[0], self.timeout)
         reply = execution.stdout.joined()[:REPLY_LIMIT]
         return reply.decode(errors="replace").strip()
+
+    def _command(self, wake_id: str, argv: tuple[str, ...], stdin: bytes | None) -> Command:
+        return Command(
+            argv=argv,
+            env={**self.env, "HEARTBEAT_WAKE_ID": wake_id},
+            cwd=str(self.folder),
+            timeout=self.timeout,
+            mark=wake_id,
+            stdin=stdin,
+            stdout_limit=2 * REPLY_LIMIT,
+        )
 
     @contextmanager
     def _placed(self, prompt: str) -> Iterator[tuple[tuple[str, ...], bytes | None]]:
         """The argv with its placeholders filled, and what goes to standard input if it has none."""
         if any("{prompt_file}" in word for word in self.argv):
-            with tempfile.NamedTemporaryFile("w", prefix="prompt-", suffix=".txt", dir=self.folder) as file:
-                file.write(prompt)
+            # Made for the owner alone (0600), and gone when the agent has ended.
+            with tempfile.NamedTemporaryFile(prefix="prompt-", suffix=".txt", dir=self.folder) as file:
+                file.write(prompt.encode())
                 file.flush()
                 yield tuple(word.replace("{prompt_file}", file.name) for word in self.argv), None
         elif any("{prompt}" in word for word in self.argv):
@@ -72,14 +82,18 @@ def _check(execution: Execution, program: str, timeout: timedelta) -> None:
     last = execution.stderr.joined().decode(errors="replace").strip().rsplit("\n", 1)[-1][:300]
     said = f"; it said: {last}" if last else ""
     if execution.interrupted:
-        raise AgentError("heartbeat was stopping", retryable=True)
+        raise AgentError("cannot wait for the agent: heartbeat was stopping", retryable=True)
     if execution.start_error:
-        raise AgentError(f"cannot start the agent {program!r}: {execution.start_error}", retryable=True)
+        raise AgentError(execution.start_error, retryable=True)
     if execution.timed_out:
-        limit = f"{timeout.total_seconds():.0f} s"
-        raise AgentError(f"the agent {program!r} took longer than {limit} and was ended{said}", retryable=True)
-    ending = f"signal {execution.signal}" if execution.signal else f"exit status {execution.exit_code}"
-    raise AgentError(f"the agent {program!r} ended with {ending}{said}", retryable=True)
+        how = f"took longer than {show_duration(timeout)} and was ended"
+    else:
+        how = (
+            f"ended with signal {execution.signal}"
+            if execution.signal
+            else f"ended with exit status {execution.exit_code}"
+        )
+    raise AgentError(f"cannot wake the agent {program!r}: it {how}{said}", retryable=True)
 
 
 def agent(settings: Settings, home: Home, environ: Mapping[str, str], stop: Event) -> CommandAgent:

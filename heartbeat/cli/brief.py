@@ -23,7 +23,7 @@ def brief(
 ) -> None:
     """Say what has not been told yet. Without --consume nothing changes."""
     call = shell("brief")
-    start = instant(since, "--since") if since else None
+    start = instant(since, "--since") if since is not None else None
     with call.ledger() if consume else call.ledger_to_read() as ledger:
         made = ledger.consume_brief(utc_now(), start) if consume else ledger.brief(utc_now(), start)
     show = as_markdown if markdown else as_text

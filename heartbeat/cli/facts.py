@@ -60,7 +60,7 @@ def next_verb(
     call = shell("next")
     config = call.config()
     zone = ZoneInfo(config.settings.owner.zone)
-    after = instant(start, "--from") if start else utc_now()
+    after = instant(start, "--from") if start is not None else utc_now()
     if job is not None:
         _require_known(job, config.jobs)
     chosen = [item for item in config.jobs.values() if item.enabled and job in (None, item.name)]

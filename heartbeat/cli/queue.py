@@ -36,7 +36,7 @@ def add(
             )
     if not message.strip():
         raise Invalid("cannot add the item: its message is empty; give it with --message 'TEXT'")
-    due_at, until_at = instant(due, "--due"), instant(until, "--until") if until else None
+    due_at, until_at = instant(due, "--due"), instant(until, "--until") if until is not None else None
     if until_at is not None and until_at < due_at:
         raise Invalid(f"cannot add the item: --until {until!r} lies before --due {due!r}; give a later one")
     item = QueueItem(item_id, key or item_id, message, due_at, source, urgency, until_at)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import islice
+from typing import TypeVar
 
 from heartbeat.errors import NotFound
-from heartbeat.model import Action, Captured, Run, Step, Wake
+from heartbeat.model import Action, Captured, LedgerFinding, Run, Step, Wake
 from heartbeat.ports import Ledger
+
+Subject = TypeVar("Subject")
 
 
 def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
@@ -66,17 +70,28 @@ def _text(stream: Captured) -> str:
 def _finding(ledger: Ledger, finding_id: str) -> list[Step]:
     item = ledger.finding(finding_id)
     steps = [Step("reported", item.change, f"by {item.job} under the key {item.finding.key!r} in {item.run_id}")]
-    for found, decision in ledger.decisions(item.run_id):
-        if found == finding_id:
-            steps += decision.trace
-            break
+    steps += _if_kept(_decided, ledger, item)
     # The first event is the decision just shown.
     steps += [Step(event.rule, event.state, f"{_at(event.at)} {event.reason}") for event in item.events[1:]]
     if item.last_seen_at > item.first_seen_at:
         steps.append(Step("duplicate", Action.DUPLICATE, f"reported again, last at {_at(item.last_seen_at)}"))
     if item.wake_id:
-        steps += _wake(ledger, item.wake_id)
+        steps += _if_kept(_wake, ledger, item.wake_id)
     return steps
+
+
+def _decided(ledger: Ledger, item: LedgerFinding) -> list[Step]:
+    """The rules that were looked at when it was first reported."""
+    decided = (decision for found, decision in ledger.decisions(item.run_id) if found == item.id)
+    return [step for decision in islice(decided, 1) for step in decision.trace]
+
+
+def _if_kept(explain: Callable[[Ledger, Subject], list[Step]], ledger: Ledger, subject: Subject) -> list[Step]:
+    """The steps; none when their record is older than what is kept: a finding may outlive its run and its wake."""
+    try:
+        return explain(ledger, subject)
+    except NotFound:
+        return []
 
 
 def _wake(ledger: Ledger, wake_id: str) -> list[Step]:

@@ -12,9 +12,10 @@ from heartbeat.cli.shell import Shell, shell
 from heartbeat.clock import to_text, utc_now
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, Refused
 from heartbeat.lock import KernelLock, holder_of
-from heartbeat.log import event, start_logging, warn
-from heartbeat.process import become_reaper, end_strays, is_alive, owner
+from heartbeat.log import start_logging, warn
+from heartbeat.process import become_reaper, is_alive, owner
 from heartbeat.pulse import Pulse, log_start, write_pulse
+from heartbeat.recovery import clear_up
 from heartbeat.stores.sqlite import SqliteLedger
 
 
@@ -61,7 +62,9 @@ def _serve(call: Shell) -> None:
         return replace(house, config=fresh.config, agent=fresh.agent)
 
     try:
-        _clear_up(ledger)
+        clear_up(ledger, utc_now())
+        # Whatever kept a wake waiting may have been mended meanwhile.
+        ledger.release_wakes(is_alive, utc_now())
         Daemon(furnish(), reload).run()
     finally:
         ledger.close()
@@ -98,15 +101,3 @@ def _open_ledger(call: Shell) -> SqliteLedger:
         message = f"the ledger was damaged; it lies in {aside}, and a new one was begun: what it held may be told again"
         ledger.fault("ledger", "ledger_corrupt", message, utc_now())
         return ledger
-
-
-def _clear_up(ledger: SqliteLedger) -> None:
-    """End what a daemon that was killed left: its claims, its children, its half-sent wakes."""
-    now = utc_now()
-    runs = ledger.interrupt(is_alive, now)
-    wakes = ledger.release_wakes(is_alive, now)
-    strays = end_strays({*(run.id for run in runs), *wakes})
-    for run in runs:
-        warn("run_interrupted", job=run.job, run=run.id)
-    if wakes or strays:
-        event("cleared_up", wakes=len(wakes), strays=strays)

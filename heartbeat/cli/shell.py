@@ -96,15 +96,21 @@ def envelope(command: str, data: Mapping[str, Any] | None, error: Mapping[str, s
 
 def guarded(action: Callable[[], int | None], command: str, *, as_json: bool) -> int:
     """Do it, and turn whatever it raises into a message and an exit status."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A title with letters that the terminal's encoding lacks must not end the call.
-        sys.stdout.reconfigure(errors="backslashreplace")
+    _prepare_stdout()
     try:
         return _flushed(_attempt(action, command, as_json=as_json))
     except BrokenPipeError:
         # The reader went away (`heartbeat runs | head`): nothing is wrong, and nothing more can be said.
         _silence()
         return 0
+
+
+def _prepare_stdout() -> None:
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the end
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A title with letters that the terminal's encoding lacks must not end the call.
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _attempt(action: Callable[[], int | None], command: str, *, as_json: bool) -> int:
@@ -124,9 +130,9 @@ def _attempt(action: Callable[[], int | None], command: str, *, as_json: bool) -
 
 
 def _flushed(status: int) -> int:
-    """Write out what was printed, while a failure can still be told; without a stdout this does nothing."""
+    """Write out what was printed, while a failure can still be told."""
     try:
-        print(end="", flush=True)
+        sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:

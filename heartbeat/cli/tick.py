@@ -22,8 +22,9 @@ from heartbeat.lock import KernelLock
 from heartbeat.log import start_logging
 from heartbeat.model import Action, Decision, Gate, Judgement, Run
 from heartbeat.outbox import deliver
-from heartbeat.process import become_reaper, end_strays, is_alive, owner
+from heartbeat.process import become_reaper, owner
 from heartbeat.prompt import SILENT_REPLIES
+from heartbeat.recovery import clear_up
 from heartbeat.text import one_line
 
 _PATIENCE = timedelta(seconds=10)
@@ -60,7 +61,7 @@ def tick_verb(
         raise typer.BadParameter("--gate prints a gate, which is no --json; leave one of them out")
     start_logging("error")  # what happened is printed below
     become_reaper()
-    at = instant(now, "--now") if now else utc_now()
+    at = instant(now, "--now") if now is not None else utc_now()
     if at.year > _LAST_YEAR:
         raise Invalid(f"cannot take {now!r} as now: what comes after it must have a date too; give an earlier one")
     config = call.config()
@@ -69,7 +70,8 @@ def tick_verb(
         if dry_run:
             outcome = _rehearse(house, which, at, wakeable=gate or house.agent is not None)
         else:
-            _clear_up(house)
+            # A `heartbeat tick` that was killed would keep its job and its wake for ever.
+            clear_up(house.ledger, house.clock())
             outcome = _record(house, which, at, agent=GATE_AGENT if gate else "")
         nothing = f"{outcome.judgement.verdict}: nothing new to tell"
         if gate and dry_run:
@@ -99,13 +101,6 @@ def _find(config: Config, name: str) -> Job:
         known = ", ".join(sorted(config.jobs)) or "none is configured"
         raise NotFound(f"cannot find the job {name!r}; known jobs: {known}")
     return job
-
-
-def _clear_up(house: House) -> None:
-    """End what a `heartbeat tick` that was killed left, which would keep its job and its wake for ever."""
-    end_strays({run.id for run in house.ledger.interrupt(is_alive, house.clock())})
-    if house.ledger.wakes("sending", 1):
-        house.ledger.release_wakes(is_alive, house.clock())
 
 
 def _wakes(decision: Decision) -> bool:

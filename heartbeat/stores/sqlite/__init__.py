@@ -111,6 +111,10 @@ class SqliteLedger:
         with self._database.writing() as db:
             return runs.interrupt(db, alive, now)
 
+    def orphaned(self, alive: Alive) -> list[str]:
+        with self._database.reading() as db:
+            return [*runs.orphaned(db, alive), *wakes.orphaned(db, alive)]
+
     # Wakes
 
     def due_wakes(self, now: datetime) -> list[str]:

@@ -123,9 +123,14 @@ def _end_slot(db: sqlite3.Connection, run_id: str, state: str, reason: str, at: 
     )
 
 
-def interrupt(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[Run]:
+def orphaned(db: sqlite3.Connection, alive: Alive) -> list[str]:
+    """The running runs whose process is gone."""
     running = db.execute("SELECT id, owner FROM runs WHERE state = 'running' ORDER BY rowid").fetchall()
-    gone = [row["id"] for row in running if not alive(row["owner"])]
+    return [row["id"] for row in running if not alive(row["owner"])]
+
+
+def interrupt(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[Run]:
+    gone = orphaned(db, alive)
     for run_id in gone:
         abandon(db, run_id, "its process ended before the run did", now)
     return [get(db, run_id) for run_id in gone]

@@ -114,10 +114,15 @@ def give_up(db: sqlite3.Connection, wake_id: str, error: str, now: datetime) -> 
     findings.move(db, sorted(replaced), FindingEvent(now, State.WITHDRAWN, "replaced", reason, wake_id=wake_id))
 
 
-def release(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[str]:
-    """The wakes that nobody was sending any more."""
+def orphaned(db: sqlite3.Connection, alive: Alive) -> list[str]:
+    """The wakes that nobody is sending any more."""
     sending = db.execute("SELECT id, owner FROM wakes WHERE state = 'sending' ORDER BY rowid").fetchall()
-    released = [row["id"] for row in sending if not alive(row["owner"])]
+    return [row["id"] for row in sending if not alive(row["owner"])]
+
+
+def release(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[str]:
+    """Returns those that nobody was sending any more."""
+    released = orphaned(db, alive)
     for wake_id in released:
         _leave(db, wake_id, "release", sources=("sending",), target="pending", at=now)
         _end_attempt(db, wake_id, "interrupted", "its process is gone", now)

@@ -1,0 +1,27 @@
+"""The heartbeat command that kills itself: `die_at_step.py STEP N WORDS…` ends at the N-th passing of STEP."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import sys
+
+from heartbeat import beat
+from heartbeat.__main__ import main
+
+
+def die_at(step: str, times: int) -> None:
+    passings = itertools.count(1)
+
+    def hook(name: str) -> None:
+        if name == step and next(passings) == times:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    beat.step_hooks.append(hook)
+
+
+if __name__ == "__main__":
+    die_at(sys.argv[1], int(sys.argv[2]))
+    del sys.argv[1:3]
+    main()

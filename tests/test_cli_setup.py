@@ -1,0 +1,158 @@
+"""`heartbeat init` and `check`, and that nothing starts half."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CONFIG, Place
+
+
+@pytest.fixture
+def fresh(place: Place) -> Place:
+    """A home with nothing in it."""
+    for path in sorted(place.folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    return place
+
+
+def test_what_init_writes_is_valid_as_it_is(fresh: Place) -> None:
+    assert fresh.call("init").out.startswith(f"wrote {fresh.folder}/config.toml\n")
+    assert (fresh.folder / "config.toml").stat().st_mode & 0o777 == 0o600
+    checked = fresh.data("check")
+    assert checked["file"] == str(fresh.folder / "config.toml")
+    assert checked["problems"] == []
+
+
+def test_init_in_a_folder_that_is_not_there_makes_it_for_the_owner_alone(fresh: Place) -> None:
+    deeper = fresh.folder / "a" / "b"
+    assert fresh.run("--home", str(deeper), "init").status == 0
+    assert deeper.stat().st_mode & 0o777 == 0o700
+
+
+def test_init_tells_what_it_found(fresh: Place) -> None:
+    fresh.file("me.ics", "BEGIN:VCALENDAR\nEND:VCALENDAR\n")
+    found = fresh.data("init")
+    assert found["file"] == str(fresh.folder / "config.toml")
+    assert found["kept"] is None
+    assert found["calendars"] == [{"kind": "file", "path": "~/me.ics"}]
+    assert fresh.data("check")["jobs"] == ["calendar-lookahead", "due-queue"]
+
+
+def test_init_never_overwrites_and_with_force_keeps_the_old_file(place: Place) -> None:
+    before = (place.folder / "config.toml").read_text()
+    assert "--force" in place.error("init", status=5)
+    assert (place.folder / "config.toml").read_text() == before
+    kept = place.data("init", "--force")["kept"]
+    assert Path(kept).read_text() == before
+    assert (place.folder / "config.toml").read_text() != before
+
+
+def test_without_a_configuration_everything_has_its_default(fresh: Place) -> None:
+    assert "no such file; everything has its default" in fresh.call("check").out
+    assert fresh.data("check") == {
+        "file": str(fresh.folder / "config.toml"),
+        "jobs": [],
+        "agent": "none",
+        "problems": [],
+    }
+
+
+def test_check_takes_another_file(place: Place) -> None:
+    other = place.file("other.toml", "[jobs.due-queue]\n")
+    assert place.data("check", str(other)) == {
+        "file": str(other),
+        "jobs": ["due-queue"],
+        "agent": "none",
+        "problems": [],
+    }
+    place.file("broken.toml", "[jobs")
+    assert "broken.toml" in place.error("check", str(place.folder / "broken.toml"), status=4)
+
+
+BROKEN = """
+[owner]
+zone = "Mars/Olympus"
+[agent]
+kind = "command"
+[jobs.check]
+every = "10 minutes"
+[jobs.check.options]
+[jobs.no-such-script]
+every = "1h"
+[jobs.due-queue]
+colour = "red"
+"""
+
+
+def test_every_problem_comes_at_once_with_file_key_value_and_remedy(place: Place) -> None:
+    place.configure(BROKEN)
+    message = place.error("check", status=4)
+    lines = message.splitlines()
+    for key, value in (
+        ("owner.zone", "Mars/Olympus"),
+        ("agent.command", "command"),
+        ("jobs.check.every", "10 minutes"),
+        ("jobs.no-such-script.script", "no-such-script"),
+        ("jobs.due-queue.colour", ""),
+    ):
+        (line,) = [line for line in lines if f"config.toml: {key}: " in line]
+        assert value in line
+        assert "; " in line
+    assert len(lines) == 5
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run",),
+        ("tick", "check"),
+        ("tick", "check", "--dry-run"),
+        ("jobs",),
+        ("next",),
+        ("check",),
+    ],
+    ids=" ".join,
+)
+def test_nothing_starts_half(place: Place, words: tuple[str, ...]) -> None:
+    place.configure(BROKEN)
+    before = sorted(place.folder.rglob("*"))
+    assert place.run(*words).status == 4
+    assert sorted(place.folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("brief",), ("runs",), ("ledger", "list"), ("wakes", "list"), ("queue", "list"), ("health",)],
+    ids=" ".join,
+)
+def test_what_was_recorded_is_read_under_a_broken_configuration_too(place: Place, words: tuple[str, ...]) -> None:
+    place.finds({})
+    place.data("tick", "check")
+    place.configure(BROKEN)
+    assert place.call(*words).status == 0
+    assert place.call(*words, "--json").status == 0
+
+
+def test_a_configuration_that_cannot_be_read_is_a_message(place: Place) -> None:
+    (place.folder / "config.toml").unlink()
+    (place.folder / "config.toml").mkdir()
+    assert "config.toml" in place.error("check", status=4)
+
+
+def test_a_secret_that_is_not_there_is_found_before_anything_runs(place: Place) -> None:
+    place.configure(CONFIG + '[jobs.check.secrets]\nTOKEN = { env = "NOT_SET_ANYWHERE" }\n')
+    assert "NOT_SET_ANYWHERE" in place.error("tick", "check", status=4)
+    assert not place.state.exists()
+
+
+def test_the_demo_shows_every_fate_in_one_screen(place: Place) -> None:
+    done = place.run("demo")
+    assert (done.status, done.err) == (0, "")
+    shown = [line for line in done.out.splitlines() if line.startswith("$ heartbeat ")]
+    assert [line.split()[2] for line in shown] == ["tick", "tick", "queue", "tick", "tick", "tick", "brief", "why"]
+    for word in ("wake ", "duplicate ", "brief ", "failed", "settled", "While you slept"):
+        assert word in done.out
+    assert len(done.out.splitlines()) <= 60
+    assert not place.state.exists()
