@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,7 +21,7 @@ from heartbeat.gate import judge
 from heartbeat.job import Config, Job
 from heartbeat.job.environment import environment
 from heartbeat.log import event, warn
-from heartbeat.model import Execution, Judgement, Plan, Run, View
+from heartbeat.model import Action, Execution, Judgement, Plan, Run, View
 from heartbeat.paths import Home
 from heartbeat.ports import Agent, Ledger
 from heartbeat.process import Command, execute, owner
@@ -45,6 +47,8 @@ class House:
     clock: Callable[[], datetime]
     patience: timedelta | None = None
     """How long to try to write down a result when the disk is full or locked; None: until told to stop."""
+    as_of: datetime | None = None
+    """The instant that scripts and rules are to take as now; what is written down is dated by the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ def tick(house: House, job: Job, slot: datetime | None, now: datetime, *, note: 
         if judgement is None:
             persist(house, lambda: house.ledger.abandon(run.id, "heartbeat was stopping", execution.ended_at))
             return Ticked(run.id, execution, None)
-        choose = chooser(job, judgement, execution.ended_at, wakeable=bool(agent) or house.agent is not None)
+        choose = chooser(house, job, judgement, execution.ended_at, wakeable=bool(agent) or house.agent is not None)
         name = agent or (house.agent.name if house.agent else "")
         plan, wake_id = persist(house, lambda: house.ledger.record(run, execution, judgement, choose, agent=name))
     except HeartbeatError:
@@ -110,7 +114,7 @@ def _execute(house: House, job: Job, run: Run, now: datetime, token: str) -> Exe
             house.home,
             run_id=run.id,
             slot=run.slot_at,
-            now=now,
+            now=house.as_of or now,
             token=token,
             environ=house.environ,
         )
@@ -121,13 +125,18 @@ def _execute(house: House, job: Job, run: Run, now: datetime, token: str) -> Exe
     return execute(command, house.stop, house.clock)
 
 
-def chooser(job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:
+def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:
     """The pure function that makes a plan of what the ledger knows."""
 
     def choose(view: View) -> Plan:
-        rules = Rules(agent=wakeable, baseline=job.baseline and not view.state.baseline_done)
+        rules = Rules(
+            agent=wakeable,
+            baseline=job.baseline and not view.state.baseline_done,
+            changed=view.state.fingerprint not in ("", job.fingerprint),
+        )
         faults = weigh(job.name, judgement, view, now)
-        return Plan(decide(judgement, view, rules, now), faults, backoff_until(job.name, faults, now))
+        decisions = decide(judgement, view, rules, house.as_of or now)
+        return Plan(decisions, faults, backoff_until(job.name, faults, now), job.fingerprint)
 
     return choose
 
@@ -149,8 +158,12 @@ def persist(house: House, write: Callable[[], Result]) -> Result:
 
 
 def _report(run: Run, judgement: Judgement, plan: Plan, wake_id: str | None) -> None:
-    say = warn if judgement.verdict.is_fault else event
-    say("run_ended", job=run.job, run=run.id, verdict=judgement.verdict, reason=judgement.reason, wake=wake_id)
+    counts = Counter(decision.action for decision in plan.decisions)
+    news = judgement.verdict.is_fault or counts.keys() - {Action.DUPLICATE}
+    level = logging.WARNING if judgement.verdict.is_fault else logging.INFO if news else logging.DEBUG
+    findings = ", ".join(f"{count} {action}" for action, count in counts.items()) or None
+    fields = {"job": run.job, "run": run.id, "verdict": judgement.verdict, "reason": judgement.reason}
+    event("run_ended", level=level, **fields, findings=findings, wake=wake_id)
     for change in plan.faults:
         if change.opens:
             warn("incident", subject=change.streak.subject, faults=change.streak.faults, error=change.streak.message)

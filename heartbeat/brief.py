@@ -13,8 +13,8 @@ from heartbeat.text import one_line
 
 _MARKS = {Change.UPDATE: "changed: ", Change.RETRACTION: "no longer: "}
 _ORDER = list(reversed(Urgency))
-_SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_{}[]<>#|~&$!@:"})
-"""What begins markup, an entity, a mention or, after `https`, a link that makes itself."""
+_SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_{}[]<>#|~&$!@"})
+"""What begins markup, an entity or a mention."""
 
 
 def as_text(brief: Brief, zone: ZoneInfo) -> str:
@@ -47,7 +47,8 @@ def as_markdown(brief: Brief, zone: ZoneInfo) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.translate(_SPECIAL)
+    # Some readers make a link of a bare address.
+    return text.translate(_SPECIAL).replace("://", "\\://").replace("www.", "www\\.")
 
 
 def _heading(brief: Brief, zone: ZoneInfo) -> str:

@@ -39,6 +39,8 @@ class Rules:
     """An agent is configured."""
     baseline: bool = False
     """This is the first complete run of a job that takes what exists as known."""
+    changed: bool = False
+    """The job looks at something else than in its latest complete run: what is not reported need not be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ def _miss(known: Known, rules: Rules, now: datetime) -> Decision | None:
     finding = known.finding
     if finding.when_absent is WhenAbsent.KEEP:
         return None
+    if rules.changed:
+        return _drop(finding, Change.FORGOTTEN, known, "the job's options changed: it need not be gone", "absent")
     if finding.when_absent is WhenAbsent.FORGET or (finding.useful_until is not None and finding.useful_until < now):
         return _drop(finding, Change.FORGOTTEN, known, "it is no longer reported; its return will be new", "absent")
     if known.state in (State.KNOWN, State.DROPPED) and known.change is not Change.UPDATE:

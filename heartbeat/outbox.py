@@ -30,7 +30,7 @@ def deliver(house: House, wake_id: str) -> str:
     passed_step("begin")
     if house.agent is None:
         return _give_up(house, wake, "no agent is configured")
-    if wake.useful_until is not None and wake.useful_until < now:
+    if wake.useful_until is not None and wake.useful_until < (house.as_of or now):
         return _give_up(house, wake, f"it was useful only until {wake.useful_until:%Y-%m-%d %H:%M} UTC", late=True)
     try:
         reply = house.agent.call(wake.id, _prompt(house, wake))
@@ -74,7 +74,7 @@ def _after_failure(house: House, wake: Wake, error: AgentError) -> str:
     """Try again later, or give up when it does not help, comes too late, or was tried often enough."""
     now = house.clock()
     next_at = now if house.stop.is_set() else now + _delay(wake.attempts, error.retry_after)
-    too_late = wake.useful_until is not None and next_at > wake.useful_until
+    too_late = wake.useful_until is not None and wake.useful_until < (house.as_of or next_at)
     last = wake.attempts >= house.config.settings.agent.attempts and not house.stop.is_set()
     if last or too_late or not error.retryable:
         return _give_up(house, wake, str(error))

@@ -6,7 +6,8 @@ CREATE TABLE jobs (
     anchor_at     TEXT NOT NULL,            -- an interval counts from here
     last_slot_at  TEXT,                     -- the schedule goes on after this
     backoff_until TEXT,                     -- slots before this are skipped: too many faults in a row
-    baseline_done INTEGER NOT NULL DEFAULT 0
+    baseline_done INTEGER NOT NULL DEFAULT 0,
+    fingerprint   TEXT NOT NULL DEFAULT ''  -- of the script and options of the latest complete run
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +19,7 @@ from heartbeat.agents.command import REPLY_LIMIT
 from heartbeat.errors import AgentError, LedgerError
 from heartbeat.model import State, Wake
 from heartbeat.outbox import deliver, deliver_due
-from tests.conftest import CONFIG, FOREVER, Bench, Place, at
+from tests.conftest import CONFIG, FOREVER, Bench, Place, at, wait_for
 
 BLOCK = re.compile(r"-----BEGIN FINDINGS (\w+)-----\n(.*)\n-----END FINDINGS \1-----", re.DOTALL)
 
@@ -117,8 +119,8 @@ def test_a_prompt_file_is_for_the_owner_alone_and_gone_afterwards(bench: Bench) 
     bench.place.configure(CONFIG.replace('agent.sh"]', 'agent.sh", "--file={prompt_file}"]'))
     agent(
         bench,
-        'file="${1#--file=}"\nls -l "$file" | cut -c1-10 > "$HEARTBEAT_HOME/mode"\necho "$file" > "$HEARTBEAT_HOME/file"\n'
-        'cp "$file" "$HEARTBEAT_HOME/prompt.txt"\nread line && exit 9\nexit 0',
+        'file="${1#--file=}"\ncd "$HEARTBEAT_HOME"\nls -l "$file" | cut -c1-10 > mode\necho "$file" > file\n'
+        'cp "$file" prompt.txt\nread line && exit 9\nexit 0',
     )
     assert send(bench, wake(bench, {"title": "Treffen 会议"})).state == "settled"
     assert (bench.place.folder / "mode").read_text() == "-rw-------\n"
@@ -324,15 +326,11 @@ def test_a_wake_that_became_useless_while_it_waited_names_the_agent_that_failed_
 
 
 def test_when_heartbeat_stops_the_wake_waits_for_the_next_start_and_the_agent_is_ended(bench: Bench) -> None:
-    import threading
-
     bench.place.file("agent.sh", FOREVER)
     wake_id = wake(bench, {"useful_until": at(5).isoformat()})
     started = bench.place.folder / "started"
 
     def stop() -> None:
-        from tests.conftest import wait_for
-
         wait_for(started)
         bench.stop.set()
 
@@ -346,8 +344,6 @@ def test_when_heartbeat_stops_the_wake_waits_for_the_next_start_and_the_agent_is
 
 
 def _lives(pid: int) -> bool:
-    import os
-
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

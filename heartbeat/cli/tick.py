@@ -50,7 +50,9 @@ def register(app: typer.Typer) -> None:
 def tick_verb(
     job: str = typer.Argument(help="The job's name in the configuration."),
     dry_run: bool = typer.Option(False, "--dry-run", help="Record nothing, wake nobody; say what would happen."),
-    now: str = typer.Option(None, "--now", metavar="ISO", help="Take this instant as now."),
+    now: str = typer.Option(
+        None, "--now", metavar="ISO", help="The instant that the script and the rules take as now."
+    ),
     gate: bool = typer.Option(
         False, "--gate", help="Print the findings to tell, then a wake gate, for another scheduler."
     ),
@@ -61,18 +63,18 @@ def tick_verb(
         raise typer.BadParameter("--gate prints a gate, which is no --json; leave one of them out")
     start_logging("error")  # what happened is printed below
     become_reaper()
-    at = instant(now, "--now") if now is not None else utc_now()
-    if at.year > _LAST_YEAR:
+    as_of = instant(now, "--now") if now is not None else None
+    if as_of is not None and as_of.year > _LAST_YEAR:
         raise Invalid(f"cannot take {now!r} as now: what comes after it must have a date too; give an earlier one")
     config = call.config()
     which = _find(config, job)
-    with _house(call, config, at if now else None, dry_run=dry_run) as house:
+    with _house(call, config, as_of, dry_run=dry_run) as house:
         if dry_run:
-            outcome = _rehearse(house, which, at, wakeable=gate or house.agent is not None)
+            outcome = _rehearse(house, which, house.clock(), wakeable=gate or house.agent is not None)
         else:
             # A `heartbeat tick` that was killed would keep its job and its wake for ever.
             clear_up(house.ledger, house.clock())
-            outcome = _record(house, which, at, agent=GATE_AGENT if gate else "")
+            outcome = _record(house, which, agent=GATE_AGENT if gate else "")
         nothing = f"{outcome.judgement.verdict}: nothing new to tell"
         if gate and dry_run:
             print_gate([(each.finding, each.change) for each in outcome.decisions if _wakes(each)], nothing)
@@ -84,13 +86,13 @@ def tick_verb(
 
 
 @contextmanager
-def _house(call: Shell, config: Config, at: datetime | None, *, dry_run: bool) -> Iterator[House]:
-    """Everything a beat needs; *at* stands still as now when the owner gave it."""
+def _house(call: Shell, config: Config, as_of: datetime | None, *, dry_run: bool) -> Iterator[House]:
+    """Everything a beat needs."""
     stop = threading.Event()
     agent = find_agent(config.settings, call.home, call.environ, stop)
     ledger = call.ledger_to_read() if dry_run else call.ledger()
     try:
-        yield House(ledger, call.home, config, agent, call.environ, stop, (lambda: at) if at else utc_now, _PATIENCE)
+        yield House(ledger, call.home, config, agent, call.environ, stop, utc_now, _PATIENCE, as_of)
     finally:
         ledger.close()
 
@@ -114,12 +116,12 @@ def _rehearse(house: House, job: Job, now: datetime, *, wakeable: bool) -> _Outc
     assert judgement is not None, "nothing stops a rehearsal"
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
     view = house.ledger.view(job.name, keys, now)
-    plan = chooser(job, judgement, now, wakeable=wakeable)(view)
+    plan = chooser(house, job, judgement, now, wakeable=wakeable)(view)
     return _Outcome(job.name, None, judgement, plan.decisions)
 
 
-def _record(house: House, job: Job, now: datetime, agent: str = "") -> _Outcome:
-    ticked: Ticked = tick(house, job, None, now, agent=agent)
+def _record(house: House, job: Job, agent: str) -> _Outcome:
+    ticked: Ticked = tick(house, job, None, house.clock(), agent=agent)
     assert ticked.judgement is not None, "nothing stops a tick by hand"
     return _Outcome(job.name, ticked.run_id, ticked.judgement, ticked.plan.decisions, ticked.wake_id)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from dataclasses import replace
 
 from heartbeat.durations import show_duration
 from heartbeat.gate.dialects import hermes, nanoclaw
 from heartbeat.gate.findings import read_gate, read_wake, shorten, text_finding
 from heartbeat.gate.hints import Evidence, hint
-from heartbeat.gate.strict_json import Refusal, read_object
+from heartbeat.gate.strict_json import Refusal, read_object, show
 from heartbeat.model import Captured, Execution, Gate, Judgement, Verdict
 
 __all__ = ["DIALECTS", "MAX_LINE", "check", "judge", "text_finding"]
@@ -19,6 +20,7 @@ MAX_LINE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
 _LOOK = "see what it wrote to stderr"
+_LAST_WORDS = 4096
 
 
 def judge(execution: Execution, *, token: str, require_token: bool, dialect: str, unique: str = "") -> Judgement:
@@ -50,12 +52,18 @@ def _ending(execution: Execution) -> Judgement | None:
         ran = show_duration(execution.ended_at - execution.started_at)
         advice = "make the script faster, or give the job a longer timeout; does it wait for input or for a child?"
         return Judgement(Verdict.TIMEOUT, "timeout", f"over its time limit: ended after {ran}", advice)
+    said = _last_words(execution.stderr)
     if execution.signal is not None:
-        return Judgement(Verdict.FAILED, "killed_by_signal", f"killed by {_signal_name(execution.signal)}", _LOOK)
+        return Judgement(Verdict.FAILED, "killed_by_signal", f"killed by {_signal_name(execution.signal)}{said}", _LOOK)
     if execution.exit_code != 0:
         status = "unknown" if execution.exit_code is None else execution.exit_code
-        return Judgement(Verdict.FAILED, "exit_status", f"ended with exit status {status}", _LOOK)
+        return Judgement(Verdict.FAILED, "exit_status", f"ended with exit status {status}{said}", _LOOK)
     return None
+
+
+def _last_words(stderr: Captured) -> str:
+    last = stderr.joined()[-_LAST_WORDS:].decode(errors="replace").strip().rsplit("\n", 1)[-1]
+    return f"; it said: {last[:200]}" if last else ""
 
 
 def _signal_name(number: int) -> str:
@@ -89,7 +97,14 @@ def _judge_output(stdout: Captured, stderr: Captured, token: str, *, require_tok
         gate = replace(gate, findings=(text_finding(context, gate.reason),))
     verdict = Verdict.WAKE if gate.wake else Verdict.QUIET
     reason = gate.reason or f"the gate says {'true' if gate.wake else 'false'}"
-    return Judgement(verdict, verdict.value, reason, gate=gate, context=shorten(context))
+    return Judgement(verdict, verdict.value, reason, _keys_twice(gate), gate, shorten(context))
+
+
+def _keys_twice(gate: Gate) -> str:
+    """What to mend in a valid gate: of two findings under one key and version only the first can be told."""
+    counts = Counter((finding.key, finding.version) for finding in gate.findings)
+    twice = next((key for (key, _), count in counts.items() if count > 1), None)
+    return f"the key {show(twice)} stands twice; give each thing a key of its own" if twice is not None else ""
 
 
 def _last_line(stdout: Captured) -> tuple[bytes, bytes]:

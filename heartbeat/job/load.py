@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -44,6 +46,12 @@ class Job:
     require_token: bool = False
     enabled: bool = True
     description: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the script's path and its options: with what the job looks at."""
+        looked_at = json.dumps([str(self.script), self.options], sort_keys=True)
+        return hashlib.sha256(looked_at.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

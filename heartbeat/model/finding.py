@@ -103,6 +103,8 @@ class Plan:
     decisions: tuple[Decision, ...] = ()
     faults: tuple[FaultChange, ...] = ()
     backoff_until: datetime | None = None
+    fingerprint: str = ""
+    """Of the job's script and options in this run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,8 @@ class JobState:
     last_slot_at: datetime | None = None
     backoff_until: datetime | None = None
     baseline_done: bool = False
+    fingerprint: str = ""
+    """Of the script and options of its latest complete run; what it reports under others cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from heartbeat.errors import AgentError
 from heartbeat.job import load
 from heartbeat.paths import find_home
 from heartbeat.ports import Agent
-from tests.conftest import CONFIG, Place
+from tests.conftest import CONFIG, Place, wait_for
 
 KINDS = sorted(path.stem for path in Path(heartbeat.agents.__file__).parent.glob("[!_]*.py"))
 HOSTILE = "\u2028\x1b[2J\x00 $(touch pwned) `x` '\"\\ {prompt} {prompt_file} %s 会议 😀\n" * 20
@@ -39,6 +39,10 @@ class Setup:
 
     def behave(self, how: str) -> None:
         BEHAVIOURS[self.kind](self.place, how)
+
+    def stop_when_started(self) -> None:
+        wait_for(self.place.folder / "started")
+        self.stop.set()
 
     @property
     def heard(self) -> bytes:
@@ -95,7 +99,7 @@ def test_the_prompt_arrives_as_it_is_and_the_reply_comes_back_trimmed(setup: Set
 
 def test_a_refusal_is_an_error_that_says_whether_trying_again_helps(setup: Setup) -> None:
     setup.behave("refuse")
-    with pytest.raises(AgentError, match="^cannot .*broken") as caught:
+    with pytest.raises(AgentError, match=r"^cannot .*broken") as caught:
         setup.agent.call("wake_1", "prompt")
     assert isinstance(caught.value.retryable, bool)
 
@@ -111,7 +115,7 @@ def test_it_keeps_its_own_deadline(setup: Setup) -> None:
 
 def test_it_lets_go_when_heartbeat_stops(setup: Setup) -> None:
     setup.behave("hang")
-    stopping = threading.Thread(target=lambda: (_wait_for(setup.place.folder / "started"), setup.stop.set()))
+    stopping = threading.Thread(target=setup.stop_when_started)
     stopping.start()
     with pytest.raises(AgentError, match="stopping") as caught:
         setup.agent.call("wake_1", "prompt")
@@ -128,9 +132,3 @@ def test_it_gets_no_variable_that_nobody_declared(setup: Setup) -> None:
         *("PATH", "HOME", "LANG", "TZ", "HEARTBEAT_HOME", "HEARTBEAT_STATE_DIR", "HEARTBEAT_CACHE_DIR"),
         "HEARTBEAT_WAKE_ID",
     }
-
-
-def _wait_for(path: Path) -> None:
-    end = time.monotonic() + 30
-    while not path.exists() and time.monotonic() < end:
-        time.sleep(0.02)

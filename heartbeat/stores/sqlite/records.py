@@ -31,10 +31,9 @@ def record(
     wake_id = plans.carry_out(db, run, plan.decisions, agent, at)
     for change in plan.faults:
         incidents.apply(db, change, at)
-    db.execute(
-        "UPDATE jobs SET backoff_until = ?, baseline_done = max(baseline_done, ?) WHERE job = ?",
-        (instant(plan.backoff_until), _is_complete(judgement), run.job),
-    )
+    db.execute("UPDATE jobs SET backoff_until = ? WHERE job = ?", (instant(plan.backoff_until), run.job))
+    if _is_complete(judgement):
+        db.execute("UPDATE jobs SET baseline_done = 1, fingerprint = ? WHERE job = ?", (plan.fingerprint, run.job))
     return plan, wake_id
 
 

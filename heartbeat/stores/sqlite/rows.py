@@ -151,6 +151,7 @@ def read_job_state(row: sqlite3.Row) -> JobState:
     return JobState(
         job=row["job"],
         anchor_at=from_text(row["anchor_at"]),
+        fingerprint=row["fingerprint"],
         last_slot_at=when(row["last_slot_at"]),
         backoff_until=when(row["backoff_until"]),
         baseline_done=bool(row["baseline_done"]),
