@@ -151,10 +151,15 @@ def persist(house: House, write: Callable[[], Result]) -> Result:
         wait=tenacity.wait_exponential(multiplier=0.5, max=15),
         stop=stop,
         sleep=tenacity.sleep_using_event(house.stop),
-        before_sleep=lambda state: warn("ledger_waits", error=state.outcome and state.outcome.exception()),
+        before_sleep=_say_once,
         reraise=True,
     )
     return retry(write)
+
+
+def _say_once(state: tenacity.RetryCallState) -> None:
+    if state.attempt_number == 1:
+        warn("ledger_waits", error=state.outcome and state.outcome.exception())
 
 
 def _report(run: Run, judgement: Judgement, plan: Plan, wake_id: str | None) -> None:

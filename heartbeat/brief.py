@@ -55,8 +55,16 @@ def _heading(brief: Brief, zone: ZoneInfo) -> str:
     since = f" since {local(brief.since, zone):%a %d %b %H:%M}" if brief.since else ""
     if not brief.items and not brief.incidents:
         return f"While you slept{since}: nothing to tell."
-    count = f"{len(brief.items)} thing" + ("" if len(brief.items) == 1 else "s")
-    return f"While you slept{since}: {count} not told yet."
+    parts = []
+    if brief.items:
+        parts.append(f"{_count(len(brief.items), 'thing')} not told yet")
+    if brief.incidents:
+        parts.append(_count(len(brief.incidents), "incident"))
+    return f"While you slept{since}: {', '.join(parts)}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _by_job(brief: Brief) -> Iterator[tuple[str, Iterator[LedgerFinding]]]:

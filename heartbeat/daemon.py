@@ -6,6 +6,7 @@ over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to a pool of threa
 
 from __future__ import annotations
 
+import logging
 import signal
 import time
 from collections.abc import Callable
@@ -137,7 +138,7 @@ class Daemon:
             ledger.move_on(job.name, now)
         if move.skip is not None:
             ledger.skip(job.name, move.skip, move.reason, now)
-            event("slot_skipped", job=job.name, slot=to_text(move.skip), reason=move.reason)
+            event("slot_skipped", level=logging.DEBUG, job=job.name, slot=to_text(move.skip), reason=move.reason)
         if move.start is not None:
             self._running[job.name] = move.start
             self._pool.submit(self._run, job, move.start, move.reason)
@@ -184,7 +185,9 @@ class Daemon:
             removed = self._house.ledger.prune(now, history, outputs)
             if any(removed.values()):
                 event("pruned", **removed)
-        except HeartbeatError as error:
+        except LedgerCorrupt as error:
+            self._give_up(error)
+        except LedgerError as error:
             self._troubles.report("ledger", error)
 
     def _beat(self, now: datetime) -> None:
@@ -204,6 +207,7 @@ class Daemon:
         )
         try:
             write_pulse(self._house.home.pulse_file, pulse)
+            self._troubles.over("pulse")
         except OSError as error:
             # The probe will see the pulse grow old, which is the truth: this daemon cannot write.
             self._troubles.report("pulse", error)

@@ -10,7 +10,7 @@ import tenacity
 from heartbeat.beat import House, passed_step, persist
 from heartbeat.errors import AgentError, NotFound
 from heartbeat.log import event, warn
-from heartbeat.model import Run, Wake
+from heartbeat.model import Change, Finding, Run, Wake
 from heartbeat.process import owner
 from heartbeat.prompt import render
 
@@ -67,7 +67,18 @@ def _prompt(house: House, wake: Wake) -> str:
     except NotFound:
         # The run's record may be older than what is kept; the findings say it all the same.
         run = Run(wake.run_id, wake.job, "schedule", None, wake.created_at)
-    return render(wake, run, instruction, secrets.token_hex(16))
+    return render(wake, run, instruction, secrets.token_hex(16), _told_before(house, wake))
+
+
+def _told_before(house: House, wake: Wake) -> dict[str, Finding]:
+    """What the owner was told last under the keys of findings that changed, by the id of the finding."""
+    before: dict[str, Finding] = {}
+    for item in wake.findings:
+        rows = [] if item.change is Change.NEW else house.ledger.findings(item.job, key=item.finding.key, limit=10)
+        told = next((row.finding for row in rows if row.id != item.id and row.state.was_told), None)
+        if told is not None:
+            before[item.id] = told
+    return before
 
 
 def _after_failure(house: House, wake: Wake, error: AgentError) -> str:

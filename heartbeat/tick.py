@@ -127,11 +127,14 @@ def _instant(value: object) -> str:
 
 
 def _place(error: Exception) -> str:
-    trace, line, file = error.__traceback__, 0, ""
+    """Where it went wrong: the line of the script, and the line it led to. Without the message, which may hold data."""
+    trace, places = error.__traceback__, []
     while trace is not None:
-        line, file = trace.tb_lineno, trace.tb_frame.f_code.co_filename
+        places.append((os.path.basename(trace.tb_frame.f_code.co_filename), trace.tb_lineno))
         trace = trace.tb_next
-    return f"cannot finish: {type(error).__name__} in {os.path.basename(file)}, line {line}; please report this"
+    own = [place for place in places if place[0] == os.path.basename(sys.argv[0])][-1:]
+    trail = ", ".join(f"{file} line {line}" for file, line in dict.fromkeys([*own, *places[-1:]]))
+    return f"cannot finish: {type(error).__name__} in {trail}"
 
 
 def _host_zone() -> str:

@@ -55,8 +55,9 @@ def main() -> None:
 def gate(sources: Sequence[Source], window: Window, cache: AnswerCache) -> dict[str, Any]:
     """The findings and the state of every source, as `tick.finish` takes them."""
     if not sources:
-        hint = '{ file = "~/me.ics" }'
-        return {"reason": f"no calendar is configured; add one to the option sources, such as {hint}"}
+        # A failed source, so that a forgotten calendar does not look like a calm day for ever.
+        message = 'no calendar is configured; add one to the option sources, such as { file = "~/me.ics" }'
+        return {"reason": message, "sources": [{"name": "calendar", "ok": False, "message": message}]}
     share = max(1, MOST_FINDINGS // len(sources))
     findings: list[dict[str, Any]] = []
     states = []

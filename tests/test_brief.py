@@ -55,7 +55,7 @@ def test_the_brief_goes_job_by_job_the_most_urgent_first() -> None:
         BERLIN,
     )
     assert shown.splitlines() == [
-        "While you slept: 5 things not told yet.",
+        "While you slept: 5 things not told yet, 2 incidents.",
         "",
         "a-job",
         "  08:00  Mail",
@@ -80,7 +80,7 @@ def test_the_brief_goes_job_by_job_the_most_urgent_first() -> None:
 def test_the_same_as_markdown() -> None:
     shown = as_markdown(brief(item(urgency=Urgency.HIGH), incidents=(incident(),)), BERLIN)
     assert shown.splitlines() == [
-        "# While you slept: 1 thing not told yet.",
+        "# While you slept: 1 thing not told yet, 1 incident.",
         "",
         "## check",
         "",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat.stores.sqlite import open_ledger
-from tests.conftest import Place, at
+from tests.conftest import Bench, Place, at
 
 
 def iso(minutes: float) -> str:
@@ -24,10 +24,11 @@ def keys(place: Place, *words: str) -> list[str]:
 
 def test_the_facts_of_a_brief_are_those_others_rely_on(place: Place) -> None:
     place.finds({"key": "a", "title": "A meeting", "body": "Room 5", "kind": "meeting", "urgency": "high"}, wake=False)
-    place.data("tick", "check", "--now", iso(0))
+    place.data("tick", "check")
     brief = place.data("brief")
     (item,) = brief.pop("items")
     assert item.pop("id").startswith("fnd_")
+    assert datetime.fromisoformat(item.pop("at")).utcoffset() == timedelta()
     assert item == {
         "key": "a",
         "job": "check",
@@ -36,7 +37,6 @@ def test_the_facts_of_a_brief_are_those_others_rely_on(place: Place) -> None:
         "kind": "meeting",
         "urgency": "high",
         "change": "new",
-        "at": "2026-06-10T08:00:00+00:00",
         "why_not_told": "the script asked not to wake the agent",
     }
     assert brief.pop("id").startswith("brief_")
@@ -54,10 +54,10 @@ def test_reading_changes_nothing_and_consuming_tells_each_thing_once(place: Plac
     assert [finding["state"] for finding in place.data("ledger", "list")["findings"]] == ["briefed"]
 
 
-def test_since_leaves_out_what_was_first_seen_before_and_consumes_only_the_rest(place: Place) -> None:
+def test_since_leaves_out_what_was_first_seen_before_and_consumes_only_the_rest(place: Place, bench: Bench) -> None:
     for minute, found in ((0, [{"key": "a"}]), (10, [{"key": "a"}, {"key": "b"}])):
         place.finds(*found, wake=False)
-        place.data("tick", "check", "--now", iso(minute))
+        bench.tick(minute)
     assert keys(place) == ["a", "b"]
     assert keys(place, "--since", iso(10)) == ["b"]
     assert keys(place, "--since", iso(10.1)) == []
@@ -68,9 +68,9 @@ def test_since_leaves_out_what_was_first_seen_before_and_consumes_only_the_rest(
 def test_two_briefs_consumed_at_once_tell_each_thing_once(place: Place) -> None:
     place.finds(*({"key": f"k{number}"} for number in range(200)), wake=False)
     place.data("tick", "check")
-    consuming = [place.start("brief", "--consume", "--json") for _ in range(4)]
+    consuming = [place.start("brief", "--consume", "--json") for _ in range(2)]
     outputs = [process.communicate(timeout=60) for process in consuming]
-    assert [err for _, err in outputs] == [b""] * 4
+    assert [err for _, err in outputs] == [b""] * 2
     told = [item["key"] for out, _ in outputs for item in json.loads(out)["data"]["items"]]
     assert sorted(told) == sorted(f"k{number}" for number in range(200))
 

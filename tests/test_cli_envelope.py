@@ -217,8 +217,8 @@ def test_the_package_run_as_a_module_is_the_same_command(place: Place) -> None:
     assert (module.returncode, module.stderr, module.stdout) == (0, "", "nothing ran yet\n")
 
 
-@pytest.mark.parametrize("words", [("runs",), ("--help",), ("nosuch",), ("health",), ("jobs", "--json")], ids=" ".join)
-@pytest.mark.parametrize("env", [{}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}], ids=str)
+@pytest.mark.parametrize("words", [("jobs",), ("--help",), ("nosuch",)], ids=" ".join)
+@pytest.mark.parametrize("env", [{}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}], ids=str)
 def test_nothing_is_coloured_when_stdout_is_no_terminal(
     place: Place, words: tuple[str, ...], env: dict[str, str]
 ) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from heartbeat.outbox import deliver_due
 from heartbeat.stores.sqlite import open_ledger
-from tests.conftest import CONFIG, NOW, Place, at
+from tests.conftest import CONFIG, NOW, Bench, Place, at
 
 
 def iso(minutes: float) -> str:
@@ -95,8 +96,8 @@ def test_next_brings_the_jobs_together_in_time_and_leaves_out_what_is_disabled(p
     assert len(place.data("next", "-n", "1000")["next"]) == 1000
 
 
-def test_an_interval_that_has_begun_is_counted_from_its_anchor(place: Place) -> None:
-    place.data("tick", "check", "--now", iso(3))
+def test_an_interval_that_has_begun_is_counted_from_its_anchor(place: Place, bench: Bench) -> None:
+    bench.tick(3)
     coming = place.data("next", "check", "--from", iso(5), "-n", "2")["next"]
     assert [entry["at"] for entry in coming] == ["2026-06-10T10:13:00+02:00", "2026-06-10T10:23:00+02:00"]
 
@@ -104,10 +105,10 @@ def test_an_interval_that_has_begun_is_counted_from_its_anchor(place: Place) -> 
 # runs
 
 
-def test_runs_come_newest_first_with_all_that_is_known(place: Place) -> None:
-    place.data("tick", "check", "--now", iso(0))
+def test_runs_come_newest_first_with_all_that_is_known(place: Place, bench: Bench) -> None:
+    bench.tick(0)
     place.says("check", "", 3)
-    place.data("tick", "check", "--now", iso(1))
+    bench.tick(1)
     failed, quiet = place.data("runs")["runs"]
     assert {name: failed[name] for name in ("verdict", "exit_code", "signal", "trigger", "slot_at", "state")} == {
         "verdict": "failed",
@@ -186,7 +187,6 @@ def test_why_of_a_finding_names_every_rule_that_was_looked_at_and_what_came_of_i
         ("reported", "new"),
         *((rule, "passed") for rule in ("baseline", "fault", "quiet", "low", "expired", "no_agent")),
         ("wake", "wake"),
-        ("settled", "told"),
         ("duplicate", "duplicate"),
         ("record", "wake"),
         ("act", "accepted"),
@@ -226,14 +226,12 @@ def test_why_of_what_is_not_there_says_so(place: Place, subject: str) -> None:
     assert place.error("why", subject, status=3).startswith("cannot ")
 
 
-def test_why_of_a_finding_outlives_its_first_run_and_its_wake(place: Place) -> None:
+def test_why_of_a_finding_outlives_its_first_run_and_its_wake(place: Place, bench: Bench) -> None:
     place.finds({"key": "a"})
-    place.data("tick", "check", "--now", iso(0))
-    later = NOW + timedelta(days=40)
-    place.data("tick", "check", "--now", later.isoformat())
-    with open_ledger(place.state / "ledger.db") as ledger:
-        removed = ledger.prune(later, timedelta(days=30), 1000)
-    assert removed["runs"] == 1
+    bench.tick(0)
+    deliver_due(bench.house())
+    bench.tick(40 * 24 * 60)
+    assert bench.ledger.prune(bench.now, timedelta(days=30), 1000)["runs"] == 1
     (finding,) = place.data("ledger", "list")["findings"]
     kind, steps = why(place, finding["id"])
     assert (kind, steps[0]["rule"]) == ("finding", "reported")

@@ -54,7 +54,7 @@ def test_the_list_is_in_order_of_the_due_instant_and_the_owners_zone(place: Plac
     assert [item["message"] for item in place.data("queue", "list")["items"]] == ["first", "second"]
     lines = place.call("queue", "list").out.splitlines()
     assert lines[0].split() == ["ID", "STATE", "DUE", "KEY", "MESSAGE"]
-    assert "Wed 10 Jun 10:00:00" in lines[1]
+    assert "2026-06-10 10:00:00" in lines[1]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,13 @@ def test_an_item_is_not_told_before_it_is_due_whatever_the_clock_says(queued: Pl
     assert states(queued) == ["waiting"]
 
 
+def test_an_item_of_the_future_is_due_when_now_is_put_there(queued: Place) -> None:
+    add(queued, due="2100-01-01T08:00:00Z")
+    assert queued.data("tick", "due-queue")["findings"] == []
+    (finding,) = queued.data("tick", "due-queue", "--now", "2100-01-01T08:00:00Z")["findings"]
+    assert finding["action"] == "wake"
+
+
 @pytest.mark.parametrize("change", [{"message": "Call the other garage"}, {"due": iso(1)}])
 def test_a_changed_item_is_told_as_an_update(queued: Place, change: dict[str, str]) -> None:
     add(queued, key="garage")
@@ -183,7 +190,7 @@ def test_a_message_that_is_not_utf_8_is_kept_as_far_as_it_goes(queued: Place) ->
 
 
 def test_adding_from_many_processes_at_once_loses_nothing(queued: Place) -> None:
-    adding = [queued.start("queue", "add", "--message", f"item {number}", "--due", iso(0)) for number in range(8)]
-    assert [process.communicate(timeout=60)[1] for process in adding] == [b""] * 8
+    adding = [queued.start("queue", "add", "--message", f"item {number}", "--due", iso(0)) for number in range(4)]
+    assert [process.communicate(timeout=60)[1] for process in adding] == [b""] * 4
     assert {process.returncode for process in adding} == {0}
-    assert {item["message"] for item in queued.data("queue", "list")["items"]} == {f"item {n}" for n in range(8)}
+    assert {item["message"] for item in queued.data("queue", "list")["items"]} == {f"item {n}" for n in range(4)}

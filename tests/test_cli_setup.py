@@ -22,7 +22,6 @@ def test_what_init_writes_is_valid_as_it_is(fresh: Place) -> None:
     assert (fresh.folder / "config.toml").stat().st_mode & 0o777 == 0o600
     checked = fresh.data("check")
     assert checked["file"] == str(fresh.folder / "config.toml")
-    assert checked["problems"] == []
 
 
 def test_init_in_a_folder_that_is_not_there_makes_it_for_the_owner_alone(fresh: Place) -> None:
@@ -55,7 +54,6 @@ def test_without_a_configuration_everything_has_its_default(fresh: Place) -> Non
         "file": str(fresh.folder / "config.toml"),
         "jobs": [],
         "agent": "none",
-        "problems": [],
     }
 
 
@@ -65,7 +63,6 @@ def test_check_takes_another_file(place: Place) -> None:
         "file": str(other),
         "jobs": ["due-queue"],
         "agent": "none",
-        "problems": [],
     }
     place.file("broken.toml", "[jobs")
     assert "broken.toml" in place.error("check", str(place.folder / "broken.toml"), status=4)
@@ -118,7 +115,9 @@ def test_every_problem_comes_at_once_with_file_key_value_and_remedy(place: Place
 def test_nothing_starts_half(place: Place, words: tuple[str, ...]) -> None:
     place.configure(BROKEN)
     before = sorted(place.folder.rglob("*"))
-    assert place.run(*words).status == 4
+    # The daemon would take this process's signals.
+    ask = place.run if words == ("run",) else place.call
+    assert ask(*words).status == 4
     assert sorted(place.folder.rglob("*")) == before
 
 

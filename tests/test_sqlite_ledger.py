@@ -426,6 +426,21 @@ def test_a_rule_of_the_tables_that_only_damage_breaks_is_damage(full_path: Path)
     ledger.close()
 
 
+@pytest.mark.parametrize("way", ["taken away", "replaced", "with its folder"])
+def test_a_ledger_that_lost_its_name_while_open_is_not_gone_on_with(full_path: Path, way: str) -> None:
+    with open_ledger(full_path) as ledger:
+        record(ledger, 10, "before")
+        if way == "with its folder":
+            full_path.parent.rename(full_path.parent.with_name("elsewhere"))
+        else:
+            full_path.rename(full_path.with_name("elsewhere.db"))
+        if way == "replaced":
+            full_path.write_bytes(full_path.with_name("elsewhere.db").read_bytes())
+        for use in (lambda: record(ledger, 11, "after"), lambda: ledger.runs()):
+            with pytest.raises(LedgerCorrupt, match="taken away or replaced meanwhile; start again"):
+                use()
+
+
 def test_a_damaged_ledger_never_replaces_an_earlier_one(path: Path) -> None:
     asides = []
     for content in ("one", "two", "three"):

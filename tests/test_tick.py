@@ -195,4 +195,4 @@ def test_an_expected_error_is_one_line_and_no_gate(tmp_path: Path) -> None:
 def test_an_unexpected_error_tells_its_place_and_not_its_data(tmp_path: Path) -> None:
     done = run_script(tmp_path, "def main():\n    secret = 'canary'\n    raise KeyError(secret)")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "cannot finish: KeyError in check.py, line 5; please report this\n"
+    assert done.stderr == "cannot finish: KeyError in check.py line 5\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,8 +13,9 @@ from pathlib import Path
 from threading import Event
 
 from heartbeat.config import Settings
+from heartbeat.config.secret import expand
 from heartbeat.durations import show_duration
-from heartbeat.errors import AgentError
+from heartbeat.errors import AgentError, Problem
 from heartbeat.job.environment import agent_environment
 from heartbeat.model import Execution
 from heartbeat.paths import Home
@@ -96,8 +98,24 @@ def _check(execution: Execution, program: str, timeout: timedelta) -> None:
     raise AgentError(f"cannot wake the agent {program!r}: it {how}{said}", retryable=True)
 
 
+def check(settings: Settings, home: Home, environ: Mapping[str, str], file: str) -> Problem | None:
+    """Why the program cannot be started just now."""
+    program, path = _program(settings, home, environ), settings.search_path(settings.agent.env)
+    if shutil.which(program, path=path):
+        return None
+    where = "there is no such program" if "/" in program else f"it is not on the PATH {path}"
+    remedy = "correct it, or add its folder to path in [environment]"
+    return Problem(file, "agent.command", f"cannot start {program!r}: {where}", remedy)
+
+
+def _program(settings: Settings, home: Home, environ: Mapping[str, str]) -> str:
+    program = settings.agent.command[0]
+    return str(expand(program, home.config, environ)) if "/" in program else program
+
+
 def agent(settings: Settings, home: Home, environ: Mapping[str, str], stop: Event) -> CommandAgent:
     """The agent that `[agent] command` describes; it starts in a folder of its own, away from the ledger."""
     env = agent_environment(settings, home, environ)
     folder = home.cache / "agent"
-    return CommandAgent("command", settings.agent.command, env, settings.agent.timeout, folder, stop)
+    argv = (_program(settings, home, environ), *settings.agent.command[1:])
+    return CommandAgent("command", argv, env, settings.agent.timeout, folder, stop)

@@ -13,7 +13,7 @@ import typer
 
 from heartbeat.cli.shell import enter, shell
 from heartbeat.clock import utc_now
-from heartbeat.errors import HeartbeatError
+from heartbeat.errors import HeartbeatError, Invalid
 from heartbeat.paths import find_home, share
 from heartbeat.stores.sqlite import open_existing
 
@@ -78,4 +78,6 @@ def register(app: typer.Typer, run: Run) -> None:
     @app.command()
     def demo() -> None:
         """Show the whole beat, end to end, in a throw-away home."""
+        if shell().as_json:
+            raise Invalid("cannot tell the demo as JSON: it is for people; leave --json out")
         play(run)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,7 +17,7 @@ from heartbeat.clock import local, utc_now
 from heartbeat.durations import show_duration
 from heartbeat.errors import NotFound
 from heartbeat.job import Job
-from heartbeat.model import Run, Step
+from heartbeat.model import Action, Run, Step
 from heartbeat.ports import Ledger
 from heartbeat.schedule import At, Cron, Every, Schedule, next_slot
 from heartbeat.text import one_line
@@ -36,7 +37,7 @@ def jobs() -> None:
     zone = ZoneInfo(config.settings.owner.zone)
     with call.ledger_to_read() as ledger:
         last = ledger.last_runs()
-        rows = [_job(job, last.get(job.name), _upcoming(ledger, job, now, zone, 1)) for job in config.jobs.values()]
+        rows = [_job(job, last.get(job.name), _next(ledger, job, now, zone)) for job in config.jobs.values()]
     headers = ("JOB", "SCHEDULE", "LAST RUN", "VERDICT", "NEXT")
     cells = [
         (
@@ -81,13 +82,19 @@ def runs(
         found = ledger.runs(job, limit)
         if job is not None and not found:
             _require_known(job, {*ledger.last_runs(), *call.config().jobs})
+        became = [_became(decision.action for _, decision in ledger.decisions(run.id)) for run in found]
     zone = call.zone()
     rows = [
-        (run.id, run.job, when(run.started_at, zone), str(run.verdict or run.state), one_line(run.reason, 60))
-        for run in found
+        (run.id, run.job, when(run.started_at, zone), str(run.verdict or run.state), findings, one_line(run.reason, 60))
+        for run, findings in zip(found, became, strict=True)
     ]
-    data = {"runs": [_run(run) for run in found]}
-    call.show(data, lambda: table(("ID", "JOB", "STARTED", "VERDICT", "REASON"), rows, "nothing ran yet"))
+    headers = ("ID", "JOB", "STARTED", "VERDICT", "FINDINGS", "REASON")
+    call.show({"runs": [_run(run) for run in found]}, lambda: table(headers, rows, "nothing ran yet"))
+
+
+def _became(actions: Iterable[Action]) -> str:
+    """What became of a run's findings: a verdict `wake` tells only what the script asked for."""
+    return ", ".join(f"{count} {action}" for action, count in Counter(actions).items()) or "-"
 
 
 def why(
@@ -114,9 +121,17 @@ def _lines(steps: Sequence[Step]) -> Iterator[str]:
     """A line a step; rules that had nothing to say share one."""
     for passed, group in groupby(steps, key=lambda step: step.outcome == "passed"):
         if passed:
-            yield f"  passed     {', '.join(step.rule for step in group)}"
+            yield f"  not by     {', '.join(step.rule for step in group)}"
         else:
             yield from (f"  {step.rule:<10} {step.outcome:<10} {one_line(step.reason, 300)}".rstrip() for step in group)
+
+
+def _next(ledger: Ledger, job: Job, now: datetime, zone: ZoneInfo) -> datetime | None:
+    """The next slot that will run: those within a back-off are skipped."""
+    state = ledger.peek_state(job.name)
+    until = state.backoff_until if state else None
+    after = max(now, until - timedelta(microseconds=1)) if until else now
+    return next(iter(_upcoming(ledger, job, after, zone, 1)), None)
 
 
 def _upcoming(ledger: Ledger, job: Job, after: datetime, zone: ZoneInfo, count: int) -> list[datetime]:
@@ -144,7 +159,7 @@ def show_schedule(schedule: Schedule) -> str:
             return f"at {at.isoformat()}"
 
 
-def _job(job: Job, last: Run | None, upcoming: list[datetime]) -> dict[str, Any]:
+def _job(job: Job, last: Run | None, next_at: datetime | None) -> dict[str, Any]:
     return {
         "job": job.name,
         "enabled": job.enabled,
@@ -153,7 +168,7 @@ def _job(job: Job, last: Run | None, upcoming: list[datetime]) -> dict[str, Any]
         "last_run_id": last.id if last else None,
         "last_run_at": last.started_at if last else None,
         "verdict": (last.verdict or last.state) if last else None,
-        "next_at": upcoming[0] if upcoming else None,
+        "next_at": next_at,
     }
 
 

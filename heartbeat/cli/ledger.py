@@ -12,7 +12,7 @@ from heartbeat.cli.shell import plain_value, shell, table, when
 from heartbeat.clock import utc_now
 from heartbeat.errors import LedgerCorrupt, Refused
 from heartbeat.lock import holder_of
-from heartbeat.model import LedgerFinding
+from heartbeat.model import LedgerFinding, State
 
 app = typer.Typer(name="ledger", help="Findings with their state history.")
 
@@ -22,7 +22,7 @@ _EVERYTHING = 1_000_000_000
 @app.command(name="list")
 def list_verb(
     job: str = typer.Option(None, help="Only of this job."),
-    state: str = typer.Option(None, help="Only in this state: wake, brief, told, briefed, known, withdrawn, dropped."),
+    state: str = typer.Option(None, help=f"Only in this state: {', '.join(State)}."),
     key: str = typer.Option(None, help="Only under this key."),
     limit: int = typer.Option(50, "-n", min=1),
 ) -> None:
@@ -31,9 +31,14 @@ def list_verb(
     with call.ledger_to_read() as ledger:
         found = ledger.findings(job, state, key, limit)
     zone = call.zone()
-    rows = [(item.id, item.state, item.job, when(item.first_seen_at, zone), item.finding.title) for item in found]
+    rows = [
+        (item.id, item.state, item.change, item.job, when(item.first_seen_at, zone), item.finding.title)
+        for item in found
+    ]
     data = {"findings": [as_data(item) for item in found]}
-    call.show(data, lambda: table(("ID", "STATE", "JOB", "FIRST SEEN", "TITLE"), rows, "nothing was found yet"))
+    call.show(
+        data, lambda: table(("ID", "STATE", "CHANGE", "JOB", "FIRST SEEN", "TITLE"), rows, "nothing was found yet")
+    )
 
 
 @app.command()

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TypeVar
 
 from heartbeat.errors import NotFound
-from heartbeat.model import Action, Captured, LedgerFinding, Run, Step, Wake
+from heartbeat.model import Action, Captured, LedgerFinding, Run, State, Step, Wake
 from heartbeat.ports import Ledger
 
 Subject = TypeVar("Subject")
@@ -71,8 +71,9 @@ def _finding(ledger: Ledger, finding_id: str) -> list[Step]:
     item = ledger.finding(finding_id)
     steps = [Step("reported", item.change, f"by {item.job} under the key {item.finding.key!r} in {item.run_id}")]
     steps += _if_kept(_decided, ledger, item)
-    # The first event is the decision just shown.
-    steps += [Step(event.rule, event.state, f"{_at(event.at)} {event.reason}") for event in item.events[1:]]
+    # The first event is the decision just shown; that it was told is said with its wake.
+    later = [event for event in item.events[1:] if event.state is not State.TOLD]
+    steps += [Step(event.rule, event.state, f"{_at(event.at)} {event.reason}") for event in later]
     if item.last_seen_at > item.first_seen_at:
         steps.append(Step("duplicate", Action.DUPLICATE, f"reported again, last at {_at(item.last_seen_at)}"))
     if item.wake_id:

@@ -66,6 +66,9 @@ def _serve(call: Shell) -> None:
         # Whatever kept a wake waiting may have been mended meanwhile.
         ledger.release_wakes(is_alive, utc_now())
         Daemon(furnish(), reload).run()
+    except LedgerCorrupt as error:
+        # Status 4 would tell a supervisor not to start again, which is what mends this.
+        raise HeartbeatError(str(error)) from error
     finally:
         ledger.close()
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import shlex
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from heartbeat.agents import check_agent
 from heartbeat.cli.shell import shell
 from heartbeat.clock import utc_now
+from heartbeat.errors import ConfigError
 from heartbeat.job import Config, load
 
 
@@ -39,8 +42,12 @@ def check(file: Path = typer.Argument(None, help="A configuration other than the
     """Validate the configuration and every script it names; every problem at once, exit 4."""
     call = shell("check")
     where = file.absolute() if file else call.home.config_file
-    config = load(call.home, call.environ, file=file.absolute() if file else None)
-    data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind, "problems": []}
+    # The scripts of a configuration lie beside it.
+    home = replace(call.home, config=where.parent)
+    config = load(home, call.environ, file=where if file else None)
+    if problem := check_agent(config.settings, home, call.environ, str(where)):
+        raise ConfigError((problem,))
+    data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind}
     call.show(data, lambda: _all_well(config, where))
 
 
@@ -48,6 +55,6 @@ def _all_well(config: Config, where: Path) -> str:
     names = ", ".join(sorted(config.jobs)) or "none"
     lines = [f"{where}: valid" if where.exists() else f"{where}: no such file; everything has its default"]
     lines.append(f"jobs: {names}")
-    if config.settings.agent.kind == "none":
-        lines.append("agent: none; what would wake it waits for the brief")
+    command = config.settings.agent.command
+    lines.append(f"agent: {shlex.join(command)}" if command else "agent: none; what would wake it waits for the brief")
     return "\n".join(lines)

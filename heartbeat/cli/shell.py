@@ -175,13 +175,12 @@ def instant(text: str, option: str) -> datetime:
     try:
         return from_text(text)
     except ValueError as error:
-        message = str(error) if str(error).startswith("cannot") else f"cannot read {text!r} as an instant"
-        raise Invalid(f"{option}: {message}; write it like 2026-06-10T08:00:00+02:00") from error
+        raise Invalid(f"{option}: {error}") from error
 
 
 def when(at: datetime | None, zone: ZoneInfo) -> str:
     """An instant for people, in the owner's zone."""
-    return local(at, zone).strftime("%a %d %b %H:%M:%S") if at else "-"
+    return local(at, zone).strftime("%Y-%m-%d %H:%M:%S") if at else "-"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:

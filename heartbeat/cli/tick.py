@@ -57,7 +57,7 @@ def tick_verb(
         False, "--gate", help="Print the findings to tell, then a wake gate, for another scheduler."
     ),
 ) -> None:
-    """Run one tick of JOB now, through the whole beat."""
+    """Run one tick of JOB now, through the whole beat. Exit 0 whatever the script's verdict: it is in the answer."""
     call = shell("tick")
     if gate and call.as_json:
         raise typer.BadParameter("--gate prints a gate, which is no --json; leave one of them out")

@@ -9,6 +9,7 @@ import typer
 from heartbeat.cli.shell import shell, table, when
 from heartbeat.clock import utc_now
 from heartbeat.model import Wake
+from heartbeat.text import one_line
 
 app = typer.Typer(name="wakes", help="The outbox: what was and will be handed to the agent.")
 
@@ -24,10 +25,10 @@ def list_verb(
         found = ledger.wakes(state, limit)
     zone = call.zone()
     rows = [
-        (wake.id, wake.state, wake.job, when(wake.created_at, zone), str(wake.attempts), wake.error or wake.reply)
+        (wake.id, wake.state, when(wake.created_at, zone), str(wake.attempts), _titles(wake), wake.error or wake.reply)
         for wake in found
     ]
-    headers = ("ID", "STATE", "JOB", "MADE", "TRIES", "REPLY OR ERROR")
+    headers = ("ID", "STATE", "MADE", "TRIES", "FINDINGS", "REPLY OR ERROR")
     data = {"wakes": [as_data(wake) for wake in found]}
     call.show(data, lambda: table(headers, rows, "nobody was woken yet"))
 
@@ -50,6 +51,11 @@ def cancel(wake: str = typer.Argument(help="Its id.")) -> None:
         ledger.cancel_wake(wake, "the owner cancelled it", utc_now())
         data = as_data(ledger.wake(wake))
     call.show(data, lambda: f"{wake} cancelled")
+
+
+def _titles(wake: Wake) -> str:
+    titles = [one_line(item.finding.title, 40) for item in wake.findings]
+    return ", ".join(titles[:1]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
 
 
 def as_data(wake: Wake) -> dict[str, Any]:

@@ -19,7 +19,6 @@ DIALECTS = ("strict", "hermes", "nanoclaw")
 MAX_LINE = 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
-_LOOK = "see what it wrote to stderr"
 _LAST_WORDS = 4096
 
 
@@ -53,11 +52,17 @@ def _ending(execution: Execution) -> Judgement | None:
         advice = "make the script faster, or give the job a longer timeout; does it wait for input or for a child?"
         return Judgement(Verdict.TIMEOUT, "timeout", f"over its time limit: ended after {ran}", advice)
     said = _last_words(execution.stderr)
+    look = "" if said else "it wrote nothing to stderr; run it by hand to see why"
     if execution.signal is not None:
-        return Judgement(Verdict.FAILED, "killed_by_signal", f"killed by {_signal_name(execution.signal)}{said}", _LOOK)
+        return Judgement(
+            Verdict.FAILED,
+            "killed_by_signal",
+            f"killed by {_signal_name(execution.signal)}{said}",
+            look,
+        )
     if execution.exit_code != 0:
         status = "unknown" if execution.exit_code is None else execution.exit_code
-        return Judgement(Verdict.FAILED, "exit_status", f"ended with exit status {status}{said}", _LOOK)
+        return Judgement(Verdict.FAILED, "exit_status", f"ended with exit status {status}{said}", look)
     return None
 
 

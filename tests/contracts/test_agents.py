@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import heartbeat.agents
-from heartbeat.agents import find_agent
+from heartbeat.agents import check_agent, find_agent
 from heartbeat.errors import AgentError
 from heartbeat.job import load
 from heartbeat.paths import find_home
@@ -76,12 +76,19 @@ def test_every_kind_of_agent_is_put_to_this_test() -> None:
 def test_a_kind_is_one_function_of_one_signature(kind: str) -> None:
     module = __import__(f"heartbeat.agents.{kind}", fromlist=["agent"])
     assert list(inspect.signature(module.agent).parameters) == ["settings", "home", "environ", "stop"]
+    assert list(inspect.signature(module.check).parameters) == ["settings", "home", "environ", "file"]
 
 
 def test_no_agent_is_found_where_none_is_configured(place: Place) -> None:
     place.configure("")
     home = find_home(str(place.folder), {})
     assert find_agent(load(home, {}).settings, home, {}, threading.Event()) is None
+
+
+def test_an_agent_that_could_be_called_now_is_no_problem(setup: Setup) -> None:
+    setup.behave("accept")
+    home, environ = find_home(str(setup.place.folder), {}), setup.place.environment()
+    assert check_agent(load(home, environ).settings, home, environ, "config.toml") is None
 
 
 def test_it_has_a_name_for_the_ledger(setup: Setup) -> None:

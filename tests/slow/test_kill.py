@@ -31,7 +31,7 @@ add() { list="$list${list:+,}{\\"key\\":\\"$1\\",\\"title\\":\\"$HEARTBEAT_JOB $
 _TAIL = """
 printf '{"wakeAgent":%s,"findings":[%s]}\\n' "$wake" "$list"
 """
-_LATEST = 'n=$((now / 2)); i=$((n - 30)); while [ $i -le $n ]; do [ $((i * 7919 % 5)) -lt 2 ] && {}; i=$((i + 1)); done'
+_LATEST = "n=$((now / 2)); i=$((n - 30)); while [ $i -le $n ]; do [ $((i * 7919 % 5)) -lt 2 ] && {}; i=$((i + 1)); done"
 SCRIPTS = {
     "mails": ("1s", _LATEST.format('add "$i"')),
     "notes": ("1s", "wake=false\n" + _LATEST.format('add "$i"')),
@@ -41,8 +41,11 @@ SCRIPTS = {
         "[ $((now / 7 % 2)) = 0 ] && wake=false\n"
         + _LATEST.format('add "$i" "\\"urgency\\":\\"$([ $((i % 3)) = 0 ] && echo low || echo high)\\""'),
     ),
-    "condition": ("1s", "[ $((now / 3 % 2)) = 0 ] && add disk '\"when_absent\":\"forget\"'"),
-    "meetings": ("2s", 'i=$((now / 6)); add "$i" \'"when_absent":"retract"\'; add "$((i - 1))" \'"when_absent":"retract"\''),
+    "condition": ("1s", '[ $((now / 3 % 2)) = 0 ] && add disk \'"when_absent":"forget"\''),
+    "meetings": (
+        "2s",
+        'i=$((now / 6)); add "$i" \'"when_absent":"retract"\'; add "$((i - 1))" \'"when_absent":"retract"\'',
+    ),
     "price": ("1s", 'add price "\\"version\\":\\"$((now / 4))\\""'),
 }
 # Leave children behind that hide in sessions of their own, one of them a grandchild whose parent is gone.
@@ -114,7 +117,9 @@ def let_everything_end(home: Home) -> int:
     begun = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
     seen = "SELECT count(DISTINCT job) FROM runs WHERE verdict IN ('wake', 'quiet') AND started_at > ?"
     wait_for(lambda: home.count(seen, begun) == jobs, 60, "a good run of each job")
-    wait_for(lambda: not home.count("SELECT count(*) FROM wakes WHERE state IN ('pending', 'sending')"), 90, "all wakes")
+    wait_for(
+        lambda: not home.count("SELECT count(*) FROM wakes WHERE state IN ('pending', 'sending')"), 90, "all wakes"
+    )
     return daemon.stop()
 
 

@@ -43,7 +43,9 @@ def go_on(home: Home) -> None:
     runs = home.count("SELECT count(*) FROM runs WHERE state = 'ended'")
     daemon = home.start()
     wait_for(lambda: home.count("SELECT count(*) FROM runs WHERE state = 'ended'") >= runs + 6, 60, "more runs")
-    wait_for(lambda: not home.count("SELECT count(*) FROM wakes WHERE state IN ('pending', 'sending')"), 60, "all wakes")
+    wait_for(
+        lambda: not home.count("SELECT count(*) FROM wakes WHERE state IN ('pending', 'sending')"), 60, "all wakes"
+    )
     assert daemon.stop() == 0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from heartbeat.errors import LedgerError
 from heartbeat.paths import share
 from heartbeat.stores.sqlite import files
-from heartbeat.stores.sqlite.failures import corrupt, explained
+from heartbeat.stores.sqlite.failures import corrupt, explained, moved
 from heartbeat.stores.sqlite.migrations import migrate, version
 
 _BUSY_SECONDS = 5.0
@@ -21,9 +21,11 @@ _MEMORY = ":memory:"
 class Database:
     """The connection, behind a lock; other processes are kept apart by SQLite."""
 
-    def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, name: str, path: Path | None = None) -> None:
         self._connection = connection
         self._name = name
+        self._path = path
+        self._identity = files.identity(path) if path else None
         # Re-entrant, so that a transaction inside another is SQLite's plain error and not a silent stop.
         self._lock = threading.RLock()
 
@@ -54,6 +56,7 @@ class Database:
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         db = self._connection
         with self._lock, explained(self._name):
+            self._require_in_place()
             db.execute(begin)
             try:
                 yield db
@@ -64,6 +67,11 @@ class Database:
                     with suppress(sqlite3.Error):
                         db.execute("ROLLBACK")
                 raise
+
+    def _require_in_place(self) -> None:
+        # SQLite would go on in a file that has no name any more, and all of it would be lost in the end.
+        if self._path and files.identity(self._path) != self._identity:
+            raise moved(self._name)
 
 
 def open_memory() -> Database:
@@ -89,7 +97,7 @@ def open_file(path: Path, *, migrations: Path | None = None, check: bool = False
         except BaseException:
             db.close()
             raise
-    return Database(db, str(path))
+    return Database(db, str(path), path)
 
 
 @contextmanager

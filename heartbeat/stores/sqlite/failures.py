@@ -45,6 +45,11 @@ def corrupt(name: str, cause: str) -> LedgerCorrupt:
     return LedgerCorrupt(f"cannot use the ledger {name}: {cause}; {_SET_ASIDE}")
 
 
+def moved(name: str) -> LedgerCorrupt:
+    """For a file that lost its name while it was open."""
+    return LedgerCorrupt(f"cannot go on with the ledger {name}: it was taken away or replaced meanwhile; start again")
+
+
 def unusable(name: str, error: OSError) -> LedgerError:
     """For what the operating system refuses before SQLite is asked."""
     cause = os.strerror(error.errno) if error.errno else str(error)

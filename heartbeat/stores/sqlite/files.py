@@ -36,6 +36,17 @@ def exists(path: Path) -> bool:
     return True
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file has this name now; None when there is none."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise unusable(str(path), error) from error
+    return found.st_dev, found.st_ino
+
+
 def create(path: Path, fill: Callable[[Path], None]) -> None:
     """Make the file with *fill* under another name, then give it its own; one that appeared meanwhile stays."""
     draft = path.with_name(f"{path.name}.new-{os.getpid()}-{os.urandom(4).hex()}")
