@@ -16,7 +16,7 @@ from freezegun import freeze_time
 from heartbeat.beat import House, tick
 from heartbeat.clock import utc_now
 from heartbeat.job import load
-from heartbeat.model import Run, Verdict
+from heartbeat.model import Run, State, Verdict
 from heartbeat.outbox import deliver_due
 from heartbeat.paths import find_home
 from heartbeat.slots import next_move
@@ -123,6 +123,8 @@ def test_a_meeting_is_told_once_then_moved_then_called_off(world: World) -> None
     calendar.write_text(EVENT.format(start=datetime(2026, 6, 10, 9, 15, tzinfo=BERLIN)))
     world.live(MORNING + timedelta(hours=2, minutes=5), hours=0.5)
     assert [told.count('"change": "update"') for _, told in world.agent.told] == [0, 1]
+    assert '"told_before": {' in world.agent.told[1][1]
+    assert '"starts_at": "2026-06-10T07:00:00+00:00"' in world.agent.told[1][1], "what the owner was told first"
     calendar.write_text(EVENT.format(start=datetime(2027, 1, 1, 9, tzinfo=BERLIN)))
     world.live(MORNING + timedelta(hours=2, minutes=40), hours=6)
     assert [told.count('"change": "retraction"') for _, told in world.agent.told] == [0, 0, 1]
@@ -172,3 +174,17 @@ def test_a_full_disk_is_told_once_and_again_when_it_comes_back(world: World) -> 
     (world.folder / "full").touch()
     world.live(MORNING + timedelta(hours=3, minutes=10), hours=1)
     assert len(world.agent.told) == 2
+
+
+def test_other_options_call_nothing_off(world: World) -> None:
+    near = (
+        "[jobs.calendar-lookahead]\nevery = '10m'\n[jobs.calendar-lookahead.options]\nsources = [{ file = 'me.ics' }]\n"
+    )
+    (world.folder / "me.ics").write_text(EVENT.format(start=datetime(2026, 6, 10, 9, tzinfo=BERLIN)))
+    world.configure(near)
+    world.live(MORNING, hours=2)
+    world.configure(near + "lookahead = '20m'\n")
+    world.live(MORNING + timedelta(hours=2, minutes=5), hours=0.5)
+    assert [told.count('"change": "retraction"') for _, told in world.agent.told] == [0]
+    (row,) = world.ledger.findings()
+    assert (row.state, row.current) == (State.TOLD, False)

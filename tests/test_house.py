@@ -96,3 +96,13 @@ def test_the_makefile_has_every_target_and_help_names_it(target: str) -> None:
     text = (ROOT / "Makefile").read_text()
     assert re.search(rf"^{target}:", text, re.MULTILINE)
     assert target == "help" or f'"make {target} ' in text
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    table = page[page.index("| floor | rooms |") : page.index("The six folders")]
+    named = set(re.findall(r"`(\w+)`", table))
+    rooms = {
+        path.stem for path in (ROOT / "heartbeat").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert rooms - {"__init__"} - named == set()
