@@ -9,7 +9,8 @@ from heartbeat.beat import House
 from heartbeat.errors import LedgerCorrupt
 from heartbeat.lock import KernelLock
 from heartbeat.outbox import deliver_due
-from heartbeat.process import owner
+from heartbeat.process import is_alive, owner
+from heartbeat.slots import CLOCK_STEP
 from heartbeat.troubles import Troubles
 
 
@@ -22,13 +23,14 @@ class Courier:
         self._fatal = fatal
         self._rung = threading.Event()
         self._lock = KernelLock(house().home.agent_lock_file)
+        self._looked_at = house().clock()
         self._thread = threading.Thread(target=self._work, name="courier")
 
     def start(self) -> None:
         self._thread.start()
 
     def ring(self) -> None:
-        """A wake may be due."""
+        """It is time to look whether a wake is due."""
         self._rung.set()
 
     def join(self) -> None:
@@ -51,9 +53,15 @@ class Courier:
                 self._troubles.report("outbox", error)
 
     def _deliver(self) -> None:
+        house = self._house()
+        now = house.clock()
+        if self._looked_at - now > CLOCK_STEP:
+            # The instants of their next attempts were reckoned under a clock that was wrong.
+            house.ledger.release_wakes(is_alive, now)
+        self._looked_at = now
         # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
-        if self._lock.acquire(owner(), patience=0.0):
+        if house.ledger.due_wakes(now) and self._lock.acquire(owner(), patience=0.0):
             try:
-                deliver_due(self._house())
+                deliver_due(house)
             finally:
                 self._lock.release()

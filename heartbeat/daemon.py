@@ -1,6 +1,6 @@
 """The daemon: one loop that starts what is due, beats on disk, and obeys signals.
 
-The main thread is the loop. It waits for a word: `due` (APScheduler rings at the next due instant), `ended` (a run is
+The main thread is the loop. It waits for a word: `due` (the alarm rings at the next due instant), `ended` (a run is
 over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to a pool of threads, wakes to the courier's.
 """
 
@@ -12,14 +12,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
+from functools import partial
 from queue import Empty, SimpleQueue
-from types import FrameType
 from zoneinfo import ZoneInfo
 
-from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.date import DateTrigger
-
 from heartbeat import __version__
+from heartbeat.alarm import Alarm
 from heartbeat.beat import House, tick
 from heartbeat.clock import to_text
 from heartbeat.courier import Courier
@@ -28,7 +26,7 @@ from heartbeat.job import Job
 from heartbeat.log import event, warn
 from heartbeat.process import owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
-from heartbeat.recovery import clear_up
+from heartbeat.recovery import clear_up, close_removed
 from heartbeat.slots import next_move
 from heartbeat.troubles import Troubles
 
@@ -47,19 +45,20 @@ class Daemon:
         self._words: SimpleQueue[str] = SimpleQueue()  # its put is reentrant: safe in a signal handler
         self._running: dict[str, datetime] = {}
         self._next: dict[str, datetime | None] = {}
+        self._again: dict[str, datetime] = {}  # jobs whose slot could not be claimed, and when to try once more
         self._troubles = Troubles()
         self._courier = Courier(lambda: self._house, self._troubles, self._give_up)
         self._started = (time.monotonic(), house.clock())
         self._looked_at = self._started[1]
         self._pruned_at: datetime | None = None
         self._fatal: BaseException | None = None
-        self._alarm = BackgroundScheduler(timezone="UTC", daemon=True)
+        self._alarm = Alarm(lambda: self._words.put("due"))
         self._pool = ThreadPoolExecutor(house.config.settings.daemon.workers, thread_name_prefix="run")
 
     def run(self) -> None:
         """Beat until SIGTERM or SIGINT, then drain; raises what made going on impossible."""
         for number, word in ((signal.SIGTERM, "stop"), (signal.SIGINT, "stop"), (signal.SIGHUP, "reload")):
-            signal.signal(number, self._ring(word))
+            signal.signal(number, partial(lambda word, _number, _frame: self._words.put(word), word))
         self._alarm.start()
         self._courier.start()
         event("started", version=__version__, jobs=len(self._house.config.jobs))
@@ -70,9 +69,6 @@ class Daemon:
         if self._fatal is not None:
             raise self._fatal
         event("stopped")
-
-    def _ring(self, word: str) -> Callable[[int, FrameType | None], None]:
-        return lambda _number, _frame: self._words.put(word)
 
     def _loop(self) -> None:
         words = {"due"}
@@ -96,17 +92,15 @@ class Daemon:
     def _wait(self, now: datetime) -> set[str]:
         """Sleep until the next due instant or pulse, or until somebody rings; returns every word heard."""
         upcoming = [instant for instant in self._next.values() if instant is not None]
-        at = min([*upcoming, now + timedelta(seconds=PERIOD)])
-        trigger = DateTrigger(max(at, now))
-        self._alarm.add_job(
-            self._words.put, trigger, args=["due"], id="due", replace_existing=True, misfire_grace_time=None
-        )
-        words = {self._words.get()}
-        while True:
-            try:
+        self._alarm.set(max(now, min([*upcoming, *tuple(self._again.values()), now + timedelta(seconds=PERIOD)])))
+        words = set[str]()
+        try:
+            # The alarm goes by the wall clock, which may be set back by a month; this bound does not.
+            words.add(self._words.get(timeout=PERIOD))
+            while True:
                 words.add(self._words.get_nowait())
-            except Empty:
-                return words
+        except Empty:
+            return words
 
     def _give_up(self, error: BaseException) -> None:
         """Going on is impossible: end, and let the supervisor start anew."""
@@ -117,9 +111,11 @@ class Daemon:
 
     def _start_due(self, now: datetime) -> None:
         for job in self._house.config.jobs.values():
-            upcoming = self._next.get(job.name, now)
-            if not job.enabled or upcoming is None or upcoming > now:
+            upcoming, again = self._next.get(job.name, now), self._again.get(job.name)
+            is_due = upcoming is not None and upcoming <= now
+            if not job.enabled or not (is_due or (again is not None and again <= now)):
                 continue
+            self._again.pop(job.name, None)
             try:
                 self._next[job.name] = self._consider(job, now)
                 self._troubles.over(f"job:{job.name}")
@@ -155,6 +151,10 @@ class Daemon:
             event("slot_refused", job=job.name, slot=to_text(slot), reason=error)
         except LedgerCorrupt as error:
             self._give_up(error)
+        except LedgerError as error:
+            # Its slot may be unclaimed, and the schedule has moved on: a daily job would wait for a day.
+            self._again[job.name] = self._house.clock() + timedelta(seconds=PERIOD)
+            self._troubles.report(f"run:{job.name}", error)
         except Exception as error:  # noqa: BLE001 - one job's bug must not end the others
             self._troubles.report(f"run:{job.name}", error)
         finally:
@@ -167,9 +167,7 @@ class Daemon:
         """End what a killed `heartbeat tick` left, ring the courier if a wake is due, remove what is too old."""
         try:
             clear_up(self._house.ledger, now)
-            at = self._house.ledger.next_attempt_at()
-            if at is not None and at <= now:
-                self._courier.ring()
+            self._courier.ring()
             if self._pruned_at is None or not timedelta() <= now - self._pruned_at < _PRUNE_EVERY:
                 self._pruned_at = now
                 kept = self._house.config.settings.retention
@@ -209,7 +207,7 @@ class Daemon:
             write_pulse(self._house.home.pulse_file, pulse)
             self._troubles.over("pulse")
         except OSError as error:
-            # The probe will see the pulse grow old, which is the truth: this daemon cannot write.
+            # The probe sees the pulse grow old, which is the truth.
             self._troubles.report("pulse", error)
 
     def _all_problems(self) -> tuple[tuple[str, str], ...]:
@@ -233,6 +231,8 @@ class Daemon:
         self._troubles.over("configuration")
         self._house = house
         self._next = {}
+        self._troubles.keep(place for job in house.config.jobs for place in (f"run:{job}", f"job:{job}"))
+        close_removed(house, house.clock())
         event("reloaded", jobs=len(house.config.jobs))
 
     def _drain(self) -> None:
@@ -245,6 +245,6 @@ class Daemon:
             except Empty:
                 break
         self._house.stop.set()
-        self._alarm.shutdown(wait=False)
+        self._alarm.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._courier.join()

@@ -9,7 +9,7 @@ from heartbeat.model import FaultChange, Judgement, Source, Streak, View
 
 INCIDENT_AFTER = 3
 """Faults in a row that make an incident."""
-_LONGEST_BACKOFF = timedelta(hours=1)
+LONGEST_BACKOFF = timedelta(hours=1)
 
 
 def weigh(job: str, judgement: Judgement, view: View, now: datetime) -> tuple[FaultChange, ...]:
@@ -29,7 +29,7 @@ def weigh(job: str, judgement: Judgement, view: View, now: datetime) -> tuple[Fa
 def backoff_until(job: str, changes: tuple[FaultChange, ...], now: datetime) -> datetime | None:
     """Slots of a failing job are skipped until then: 1, 2, 4, … minutes after its n-th fault, an hour at most."""
     faults = next(change.streak.faults for change in changes if change.streak.subject == f"job:{job}")
-    return now + min(timedelta(minutes=2 ** min(faults - 1, 6)), _LONGEST_BACKOFF) if faults else None
+    return now + min(timedelta(minutes=2 ** min(faults - 1, 6)), LONGEST_BACKOFF) if faults else None
 
 
 def _step(view: View, subject: str, message: str, code: str, now: datetime) -> FaultChange:

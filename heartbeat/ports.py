@@ -62,8 +62,8 @@ class Ledger(Protocol):
     def skip(self, job: str, slot_at: datetime, reason: str, now: datetime) -> None:
         """Enter a slot that will not run, with its reason; a slot that has a fate already keeps it."""
 
-    def move_on(self, job: str, last_slot_at: datetime) -> None:
-        """Set where the schedule of *job* goes on, without entering a slot."""
+    def move_on(self, job: str, now: datetime) -> None:
+        """Let the schedule of *job* go on from *now*, its new anchor, without entering a slot."""
 
     def view(self, job: str, keys: Collection[str], now: datetime) -> View:
         """What a plan needs to know: the current rows under *keys*, and those that must not go absent unseen."""
@@ -90,9 +90,6 @@ class Ledger(Protocol):
 
     def due_wakes(self, now: datetime) -> list[str]:
         """Ids of the pending wakes whose next attempt is due, oldest first."""
-
-    def next_attempt_at(self) -> datetime | None:
-        """When the next pending wake is due, if any waits."""
 
     def begin_wake(self, wake_id: str, owner: str, now: datetime) -> Wake | None:
         """Move a wake from `pending` to `sending`; None when it is not pending (any more)."""

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from heartbeat.clock import to_text
+from heartbeat.faults import LONGEST_BACKOFF
 from heartbeat.model import JobState
 from heartbeat.schedule import Schedule, due, next_slot
 
-CLOCK_STEP = timedelta(hours=1)
-"""A last slot further ahead than this was entered under a clock that was wrong; nearer ones are waited for."""
+CLOCK_STEP = timedelta(minutes=5)
+"""What lies further ahead than this was entered under a clock that was wrong; what is nearer is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +35,19 @@ def next_move(
     schedule: Schedule, state: JobState, now: datetime, zone: ZoneInfo, running: datetime | None = None
 ) -> Move:
     """The move of a job; *running* is the slot (or start) of its run that is still going."""
-    last = state.last_slot_at
-    rewound = last is not None and last - now > CLOCK_STEP
+    anchor, last = state.anchor_at, state.last_slot_at
+    rewound = max(anchor, last or anchor) - now > CLOCK_STEP
     if rewound:
-        last = now
-    slot = due(schedule, anchor=state.anchor_at, last=last, now=now, zone=zone)
+        # Anchored anew as well: an interval begins at its anchor, and the slots from the old one may have run.
+        anchor = last = now
+    slot = due(schedule, anchor=anchor, last=last, now=now, zone=zone)
     after = max(now, slot.slot if slot else last or now)
-    next_at = next_slot(schedule, after, anchor=state.anchor_at, zone=zone)
+    next_at = next_slot(schedule, after, anchor=anchor, zone=zone)
     if slot is None or slot.slot == running:
         return Move(next_at, rewound=rewound)
     if running is not None:
         return Move(next_at, skip=slot.slot, reason="overlap: the run before was still going", rewound=rewound)
-    if state.backoff_until is not None and slot.slot < state.backoff_until:
+    if state.backoff_until is not None and slot.slot < state.backoff_until <= now + LONGEST_BACKOFF:
         reason = f"backing off until {to_text(state.backoff_until)} after faults"
         return Move(next_at, skip=slot.slot, reason=reason, rewound=rewound)
     stands_for = f"stands for every slot since {to_text(slot.since)}" if slot.since else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from heartbeat.log import event, warn
 
@@ -28,6 +29,13 @@ class Troubles:
             was_there = self._messages.pop(place, None)
         if was_there is not None:
             event("trouble_over", place=place)
+
+    def keep(self, places: Iterable[str]) -> None:
+        """Forget those of jobs that are gone: of all places of the form `x:JOB` only these stay."""
+        kept = set(places)
+        with self._lock:
+            for place in [place for place in self._messages if ":" in place and place not in kept]:
+                del self._messages[place]
 
     def all(self) -> tuple[tuple[str, str], ...]:
         """Each as (code, message), for the probe."""

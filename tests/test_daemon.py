@@ -375,3 +375,34 @@ def test_an_agent_that_comes_with_a_new_configuration_is_used(daemon: Daemon) ->
         place.finds({"key": "l"})
         until(lambda: place.agent_calls)
     daemon.stop()
+
+
+def test_a_job_that_is_removed_takes_its_incident_with_it(daemon: Daemon) -> None:
+    place = daemon.place
+    place.configure(EVERY_SECOND)
+    place.says("check", "no gate")
+    for _ in range(3):
+        place.call("tick", "check")
+    daemon.start()
+    until(lambda: daemon.health()["state"] == "degraded")
+    place.configure("")
+    daemon.signal(signal.SIGHUP)
+    until(lambda: daemon.health()["state"] == "up")
+    daemon.stop()
+
+
+@pytest.mark.slow
+def test_a_slot_that_could_not_be_claimed_is_not_lost(daemon: Daemon) -> None:
+    place = daemon.place
+    place.call("queue", "list")
+    at = datetime.now().astimezone() + timedelta(seconds=6)
+    place.configure(CONFIG.replace('every = "10m"', f'at = "{at.isoformat()}"'))
+    daemon.start()
+    with sqlite3.connect(place.state / "ledger.db", isolation_level=None) as other:
+        time.sleep(max(0.0, (at - datetime.now().astimezone()).total_seconds() - 1))
+        other.execute("BEGIN IMMEDIATE")
+        time.sleep(9)  # the ledger waits for 5 s
+        other.execute("ROLLBACK")
+    other.close()
+    until(lambda: [run["verdict"] for run in runs(place)] == ["quiet"])
+    daemon.stop()

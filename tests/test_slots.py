@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heartbeat.faults import LONGEST_BACKOFF
 from heartbeat.model import JobState
 from heartbeat.schedule import At, Cron, Every, Schedule
 from heartbeat.slots import CLOCK_STEP, Move, next_move
@@ -100,24 +101,35 @@ def test_it_is_the_slot_and_not_the_hour_that_counts_for_the_backoff() -> None:
 @pytest.mark.parametrize(
     ("back", "rewound"),
     [
-        (timedelta(minutes=5), False),
+        (timedelta(minutes=1), False),
         (CLOCK_STEP, False),
         (CLOCK_STEP + TINY, True),
         (timedelta(days=3650), True),
     ],
 )
-def test_a_clock_set_back_is_waited_for_up_to_an_hour_and_then_believed(back: timedelta, rewound: bool) -> None:
+def test_a_clock_set_back_a_little_is_waited_for_and_further_back_believed(back: timedelta, rewound: bool) -> None:
     last = at(600)
     found = move(last - back, last=last)
     assert (found.rewound, found.start, found.skip) == (rewound, None, None)
-    assert found.next_at is not None
-    assert (found.next_at > last) is (not rewound)
+    assert found.next_at == (last - back if rewound else last) + timedelta(minutes=10)
 
 
 def test_after_a_clock_was_set_back_the_schedule_goes_on_from_the_new_time() -> None:
     now = at(95)
-    assert move(now, last=at(600)).next_at == at(100)
-    assert move(at(100), last=now).start == at(100)
+    assert move(now, last=at(600)) == Move(at(105), rewound=True)
+    assert next_move(TEN_MINUTES, JobState("check", now, now), at(105), BERLIN).start == at(105)
+
+
+@pytest.mark.parametrize("schedule", [TEN_MINUTES, Cron("*/10 * * * *")])
+def test_a_job_that_was_made_known_under_a_clock_far_ahead_does_not_wait_for_it(schedule: Schedule) -> None:
+    found = move(at(-60 * 24 * 365), schedule=schedule)
+    assert (found.rewound, found.start) == (True, None)
+    assert found.next_at == at(-60 * 24 * 365 + 10)
+
+
+def test_a_backoff_of_a_clock_far_ahead_is_not_obeyed() -> None:
+    assert move(at(10), last=at(0), backoff=at(10) + LONGEST_BACKOFF).skip == at(10)
+    assert move(at(10), last=at(0), backoff=at(10, tiny=1) + LONGEST_BACKOFF).start == at(10)
 
 
 def test_a_clock_set_forward_is_a_pause() -> None:

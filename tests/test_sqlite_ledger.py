@@ -682,7 +682,7 @@ def plan_of(ledger: SqliteLedger, call: Callable[[], object]) -> list[str]:
         ]
 
 
-@pytest.mark.parametrize("call", ["record", "brief", "due_wakes", "next_attempt_at", "last_runs", "queue", "prune"])
+@pytest.mark.parametrize("call", ["record", "brief", "due_wakes", "last_runs", "queue", "prune"])
 def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
     ledger = open_ledger(path)
     record(ledger, 0, "a")
@@ -691,7 +691,6 @@ def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
         "record": lambda: record(ledger, 1, "a", "b"),
         "brief": lambda: ledger.brief(at(1)),
         "due_wakes": lambda: ledger.due_wakes(at(1)),
-        "next_attempt_at": ledger.next_attempt_at,
         "last_runs": ledger.last_runs,
         "queue": lambda: ledger.queue(due_by=at(9)),
         "prune": lambda: ledger.prune(at(999_999), timedelta(days=1), 1),

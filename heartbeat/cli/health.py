@@ -12,7 +12,19 @@ from heartbeat.probe import Health, examine
 def answer(folder: str | None, *, as_json: bool, assert_live: bool) -> int:
     """Answer `health` for the installation in *folder*; the exit status."""
     _, state, _ = find_folders(folder, os.environ)
-    return show_health(examine(state), as_json=as_json, assert_live=assert_live)
+    health = examine(state)
+    status = 1 if assert_live and not health.is_live else 0
+    try:
+        show_health(health, as_json=as_json, assert_live=assert_live)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # a reader that went away has heard enough
+            print(f"heartbeat: cannot print the answer: {error.strerror}", file=sys.stderr)
+        # What is still in the buffer must not fail a second time when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return status if isinstance(error, BrokenPipeError) else 1
+    return status
 
 
 def show_health(health: Health, *, as_json: bool, assert_live: bool) -> int:

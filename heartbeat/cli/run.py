@@ -15,7 +15,7 @@ from heartbeat.lock import KernelLock, holder_of
 from heartbeat.log import start_logging, warn
 from heartbeat.process import become_reaper, is_alive, owner
 from heartbeat.pulse import Pulse, log_start, write_pulse
-from heartbeat.recovery import clear_up
+from heartbeat.recovery import clear_up, close_removed
 from heartbeat.stores.sqlite import SqliteLedger
 
 
@@ -65,7 +65,9 @@ def _serve(call: Shell) -> None:
         clear_up(ledger, utc_now())
         # Whatever kept a wake waiting may have been mended meanwhile.
         ledger.release_wakes(is_alive, utc_now())
-        Daemon(furnish(), reload).run()
+        house = furnish()
+        close_removed(house, utc_now())
+        Daemon(house, reload).run()
     except LedgerCorrupt as error:
         # Status 4 would tell a supervisor not to start again, which is what mends this.
         raise HeartbeatError(str(error)) from error

@@ -93,9 +93,9 @@ class SqliteLedger:
         with self._database.writing() as db:
             runs.skip(db, job, slot_at, reason, now)
 
-    def move_on(self, job: str, last_slot_at: datetime) -> None:
+    def move_on(self, job: str, now: datetime) -> None:
         with self._database.writing() as db:
-            runs.move_on(db, job, last_slot_at)
+            runs.move_on(db, job, now)
 
     def record(
         self, run: Run, execution: Execution, judgement: Judgement, choose: Callable[[View], Plan], *, agent: str
@@ -120,10 +120,6 @@ class SqliteLedger:
     def due_wakes(self, now: datetime) -> list[str]:
         with self._database.reading() as db:
             return wakes.due(db, now)
-
-    def next_attempt_at(self) -> datetime | None:
-        with self._database.reading() as db:
-            return wakes.next_attempt_at(db)
 
     def begin_wake(self, wake_id: str, owner: str, now: datetime) -> Wake | None:
         with self._database.writing() as db:

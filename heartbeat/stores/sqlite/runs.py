@@ -72,9 +72,11 @@ def _advance(db: sqlite3.Connection, job: str, slot_at: datetime) -> None:
     )
 
 
-def move_on(db: sqlite3.Connection, job: str, last_slot_at: datetime) -> None:
-    anchor(db, job, last_slot_at)
-    db.execute("UPDATE jobs SET last_slot_at = ? WHERE job = ?", (to_text(last_slot_at), job))
+def move_on(db: sqlite3.Connection, job: str, now: datetime) -> None:
+    anchor(db, job, now)
+    db.execute(
+        "UPDATE jobs SET anchor_at = :now, last_slot_at = :now WHERE job = :job", {"now": to_text(now), "job": job}
+    )
 
 
 def require_running(db: sqlite3.Connection, run_id: str) -> None:

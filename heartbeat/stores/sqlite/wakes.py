@@ -24,7 +24,6 @@ from heartbeat.stores.sqlite.rows import (
     read_wake,
     text,
     to_json,
-    when,
 )
 
 _STATES = ("pending", "sending", "settled", "failed", "cancelled")
@@ -61,10 +60,6 @@ def due(db: sqlite3.Connection, now: datetime) -> list[str]:
         "SELECT id FROM wakes WHERE state = 'pending' AND next_attempt_at <= ? ORDER BY rowid", (to_text(now),)
     )
     return [row["id"] for row in rows]
-
-
-def next_attempt_at(db: sqlite3.Connection) -> datetime | None:
-    return when(db.execute("SELECT min(next_attempt_at) FROM wakes WHERE state = 'pending'").fetchone()[0])
 
 
 def begin(db: sqlite3.Connection, wake_id: str, owner: str, now: datetime) -> Wake | None:

@@ -1,0 +1,27 @@
+"""Rings the daemon at an instant, whatever it does meanwhile: all that is asked of APScheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.date import DateTrigger
+
+
+class Alarm:
+    """One instant at a time; setting it again replaces the one before."""
+
+    def __init__(self, ring: Callable[[], object]) -> None:
+        self._ring = ring
+        self._scheduler = BackgroundScheduler(timezone="UTC", daemon=True)
+
+    def start(self) -> None:
+        self._scheduler.start()
+
+    def set(self, at: datetime) -> None:
+        # Without a grace time a ring that comes late, after a suspend, would be dropped.
+        self._scheduler.add_job(self._ring, DateTrigger(at), id="ring", replace_existing=True, misfire_grace_time=None)
+
+    def stop(self) -> None:
+        self._scheduler.shutdown(wait=False)
