@@ -15,7 +15,7 @@ import tenacity
 
 from heartbeat.clock import new_id
 from heartbeat.decide import Rules, decide
-from heartbeat.errors import HeartbeatError, LedgerError
+from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
 from heartbeat.faults import backoff_until, weigh
 from heartbeat.gate import judge
 from heartbeat.job import Config, Job
@@ -24,7 +24,7 @@ from heartbeat.log import event, warn
 from heartbeat.model import Action, Execution, Judgement, Plan, Run, View
 from heartbeat.paths import Home
 from heartbeat.ports import Agent, Ledger
-from heartbeat.process import Command, execute, owner
+from heartbeat.process import Command, execute, owner, redacted
 
 step_hooks: list[Callable[[str], None]] = []
 """Called after each step of the beat with its name; a test ends the process there."""
@@ -76,12 +76,13 @@ def tick(house: House, job: Job, slot: datetime | None, now: datetime, *, note: 
         choose = chooser(house, job, judgement, execution.ended_at, wakeable=bool(agent) or house.agent is not None)
         name = agent or (house.agent.name if house.agent else "")
         plan, wake_id = persist(house, lambda: house.ledger.record(run, execution, judgement, choose, agent=name))
-    except HeartbeatError:
+    except (Refused, LedgerCorrupt):
         raise
-    except BaseException:
+    except BaseException as error:
         # Whatever broke, the slot must not stay claimed by a process that goes on.
-        reason = "heartbeat failed while it ran; see its log"
-        persist(house, lambda: house.ledger.abandon(run.id, reason, house.clock()))
+        if not (isinstance(error, LedgerError) and error.retryable):
+            reason = str(error) if isinstance(error, HeartbeatError) else "heartbeat failed while it ran; see its log"
+            persist(house, lambda: house.ledger.abandon(run.id, reason, house.clock()))
         raise
     passed_step("record")
     _report(run, judgement, plan, wake_id)
@@ -122,7 +123,7 @@ def _execute(house: House, job: Job, run: Run, now: datetime, token: str) -> Exe
         # A secret that is gone, a full cache folder: the script was not started, which is this run's outcome.
         return Execution(now, house.clock(), start_error=str(error))
     command = Command(job.argv, env, str(house.home.config), job.timeout, run.id)
-    return execute(command, house.stop, house.clock)
+    return redacted(execute(command, house.stop, house.clock), {name: env[name] for name in job.secrets})
 
 
 def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:

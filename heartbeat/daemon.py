@@ -26,14 +26,14 @@ from heartbeat.job import Job
 from heartbeat.log import event, warn
 from heartbeat.process import owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
-from heartbeat.recovery import clear_up, close_removed
+from heartbeat.recovery import clear_up, close_removed, tidy
 from heartbeat.slots import next_move
 from heartbeat.troubles import Troubles
 
 Reload = Callable[[House], House]
 """Reads the configuration again; raises HeartbeatError when it is not valid."""
 
-_PRUNE_EVERY = timedelta(hours=6)
+_TIDY_EVERY = timedelta(hours=6)
 
 
 class Daemon:
@@ -50,7 +50,7 @@ class Daemon:
         self._courier = Courier(lambda: self._house, self._troubles, self._give_up)
         self._started = (time.monotonic(), house.clock())
         self._looked_at = self._started[1]
-        self._pruned_at: datetime | None = None
+        self._tidied_at: datetime | None = None
         self._fatal: BaseException | None = None
         self._alarm = Alarm(lambda: self._words.put("due"))
         self._pool = ThreadPoolExecutor(house.config.settings.daemon.workers, thread_name_prefix="run")
@@ -148,12 +148,12 @@ class Daemon:
                 self._courier.ring()
             self._troubles.over(f"run:{job.name}")
         except Refused as error:
+            self._look_again(job.name)
             event("slot_refused", job=job.name, slot=to_text(slot), reason=error)
         except LedgerCorrupt as error:
             self._give_up(error)
         except LedgerError as error:
-            # Its slot may be unclaimed, and the schedule has moved on: a daily job would wait for a day.
-            self._again[job.name] = self._house.clock() + timedelta(seconds=PERIOD)
+            self._look_again(job.name)
             self._troubles.report(f"run:{job.name}", error)
         except Exception as error:  # noqa: BLE001 - one job's bug must not end the others
             self._troubles.report(f"run:{job.name}", error)
@@ -161,32 +161,28 @@ class Daemon:
             self._running.pop(job.name, None)
             self._words.put("ended")
 
+    def _look_again(self, job: str) -> None:
+        """Its slot may be unclaimed, and the schedule has moved on: a daily job would wait for a day."""
+        self._again[job] = self._house.clock() + timedelta(seconds=PERIOD)
+
     # Beating
 
     def _upkeep(self, now: datetime) -> None:
-        """End what a killed `heartbeat tick` left, ring the courier if a wake is due, remove what is too old."""
-        try:
-            clear_up(self._house.ledger, now)
-            self._courier.ring()
-            if self._pruned_at is None or not timedelta() <= now - self._pruned_at < _PRUNE_EVERY:
-                self._pruned_at = now
-                kept = self._house.config.settings.retention
-                self._pool.submit(self._prune, now, kept.history, kept.outputs)
-            self._troubles.over("ledger")
-        except LedgerCorrupt as error:
-            self._give_up(error)
-        except LedgerError as error:
-            self._troubles.report("ledger", error)
+        """End what a killed `heartbeat tick` left, ring the courier, remove what is too old."""
+        self._watched("ledger", clear_up, self._house.ledger, now)
+        self._courier.ring()
+        if self._tidied_at is None or not timedelta() <= now - self._tidied_at < _TIDY_EVERY:
+            self._tidied_at = now
+            self._pool.submit(self._watched, "retention", tidy, self._house, now)
 
-    def _prune(self, now: datetime, history: timedelta, outputs: int) -> None:
+    def _watched(self, place: str, action: Callable[..., object], *arguments: object) -> None:
         try:
-            removed = self._house.ledger.prune(now, history, outputs)
-            if any(removed.values()):
-                event("pruned", **removed)
+            action(*arguments)
+            self._troubles.over(place)
         except LedgerCorrupt as error:
             self._give_up(error)
         except LedgerError as error:
-            self._troubles.report("ledger", error)
+            self._troubles.report(place, error)
 
     def _beat(self, now: datetime) -> None:
         """Write the proof of life: this loop came round."""

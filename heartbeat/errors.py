@@ -5,7 +5,9 @@ HeartbeatError              exit 1  internal_error
 ├── Invalid                 exit 4  invalid_input
 │   └── ConfigError         exit 4  invalid_config     (carries every problem at once)
 ├── LedgerError             exit 1  ledger_error       (retrying helps: disk full, locked)
+│   ├── LedgerMistake       exit 1  ledger_error       (not this one: our mistake)
 │   ├── LedgerCorrupt       exit 4  integrity_error
+│   │   └── LedgerMoved     exit 4  integrity_error
 │   └── LedgerTooNew        exit 4  integrity_error
 ├── AgentError              exit 1  agent_error        (retryable says whether to try again)
 └── Refused                 exit 5  refused
@@ -72,12 +74,22 @@ class LedgerError(HeartbeatError):
     retryable = True
 
 
+class LedgerMistake(LedgerError):
+    """What was to be written breaks a rule of the ledger's tables: heartbeat is wrong, not the ledger."""
+
+    retryable = False
+
+
 class LedgerCorrupt(LedgerError):
     """The ledger file is damaged; it must be set aside, never overwritten."""
 
     code = "integrity_error"
     exit_code = 4
     retryable = False
+
+
+class LedgerMoved(LedgerCorrupt):
+    """The open ledger lost its name: taken away or replaced. What lies in its place now is not damaged."""
 
 
 class LedgerTooNew(LedgerError):

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from heartbeat.model import FaultChange, Judgement, Source, Streak, View
 
+_MESSAGE = 500  # characters of what a script said that go into an incident
 INCIDENT_AFTER = 3
 """Faults in a row that make an incident."""
 LONGEST_BACKOFF = timedelta(hours=1)
@@ -14,7 +15,7 @@ LONGEST_BACKOFF = timedelta(hours=1)
 
 def weigh(job: str, judgement: Judgement, view: View, now: datetime) -> tuple[FaultChange, ...]:
     """The streaks that this run changes, of the job and of each source it asked."""
-    message = f"{judgement.verdict}: {judgement.reason}" if judgement.verdict.is_fault else ""
+    message = f"{judgement.verdict}: {judgement.reason}"[:_MESSAGE] if judgement.verdict.is_fault else ""
     changes = [_step(view, f"job:{job}", message, judgement.code, now)]
     if judgement.gate is not None:
         asked = dict(_by_subject(job, judgement.gate.sources))
@@ -45,7 +46,10 @@ def _step(view: View, subject: str, message: str, code: str, now: datetime) -> F
 def _by_subject(job: str, sources: tuple[Source, ...]) -> Iterator[tuple[str, str]]:
     """Each source's subject with its failure message, or ''; of two with one name, the failing one counts."""
     for source in sorted(sources, key=lambda source: not source.ok):
-        yield f"source:{job}/{source.name}", "" if source.ok else source.message or "it failed without a message"
+        yield (
+            f"source:{job}/{source.name}",
+            "" if source.ok else source.message[:_MESSAGE] or "it failed without a message",
+        )
 
 
 def _is_gone(subject: str, job: str, asked: dict[str, str], streak: Streak) -> bool:

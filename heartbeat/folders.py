@@ -1,4 +1,7 @@
-"""Where the folders of an installation are, as plain text: what the probe needs, with nothing imported for it."""
+"""Where the folders of an installation are, as plain text, and making them private to its owner.
+
+What the probe needs, with nothing imported for it.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,34 @@ def find_folders(folder: str | None, environ: Mapping[str, str]) -> tuple[str, s
         return found
     state, cache = environ.get("HEARTBEAT_STATE_DIR"), environ.get("HEARTBEAT_CACHE_DIR")
     return found[0], _absolute(state) if state else found[1], _absolute(cache) if cache else found[2]
+
+
+def make_private(folder: str | os.PathLike[str]) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone; raises OSError."""
+    folder = os.fspath(folder)
+    if os.path.isdir(folder):
+        return
+    if above := os.path.dirname(folder):
+        make_private(above)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        # Another process may have made it meanwhile.
+        if not os.path.isdir(folder):
+            raise
+    else:
+        os.chmod(folder, 0o700)  # whatever the umask
+        keep_owner(folder)
+
+
+def keep_owner(path: str | os.PathLike[str]) -> None:
+    """Give what root just created to the owner of the folder around it; does nothing for anybody else.
+
+    Root, looking after somebody's installation, must not lock its owner out.
+    """
+    if os.geteuid() == 0:
+        around = os.stat(os.path.dirname(path) or ".")
+        os.chown(path, around.st_uid, around.st_gid, follow_symlinks=False)
 
 
 def _in_one(root: str) -> tuple[str, str, str]:

@@ -6,6 +6,8 @@ import fcntl
 import os
 import time
 
+from heartbeat.folders import keep_owner, make_private
+
 
 class KernelLock:
     """An exclusive lock on a file; the file stays, the lock goes with the descriptor."""
@@ -16,7 +18,7 @@ class KernelLock:
 
     def acquire(self, holder: str, *, patience: float = 1.0) -> bool:
         """Take the lock, trying for *patience* seconds (a probe may hold it for a moment); write *holder* into it."""
-        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(self._path))
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         end = time.monotonic() + patience
         while not _try(descriptor, fcntl.LOCK_EX):
@@ -24,9 +26,15 @@ class KernelLock:
                 os.close(descriptor)
                 return False
             time.sleep(0.02)
-        self._descriptor = descriptor  # before writing: if the disk is full, `release` still lets go
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, holder.encode(), 0)
+        self._descriptor = descriptor
+        try:
+            keep_owner(self._path)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, holder.encode(), 0)
+        except OSError:
+            # Held on a full disk by one who does not know it, nobody could ever take it again.
+            self.release()
+            raise
         return True
 
     def release(self) -> None:

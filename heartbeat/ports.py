@@ -147,8 +147,8 @@ class Ledger(Protocol):
 
     def run(self, run_id: str) -> Run: ...
 
-    def decisions(self, run_id: str) -> list[tuple[str | None, Decision]]:
-        """The decisions of a run with the id of the finding each is about, in order (`known` is None)."""
+    def decisions(self, run_id: str, finding_id: str | None = None) -> list[tuple[str | None, Decision]]:
+        """The decisions of a run, in order (`known` is None), each with the id of its finding; or those about one."""
 
     def finding(self, finding_id: str) -> LedgerFinding:
         """One finding, with its events."""

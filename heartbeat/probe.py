@@ -17,23 +17,28 @@ _RECENT = 600.0
 class Evidence(Record):
     """What lies on disk at one moment.
 
-    `holder` holds the lock (`PID:START`), None when nobody does; `faults` is evidence that could not be read, as
-    (code, message); `was_started` says that one of the files a start makes is there, whatever it holds.
+    `holder` is whom the held lock names (`PID:START`), None when nobody holds it; `holder_alive` says whether that
+    process runs; `faults` is evidence that could not be read, as (code, message); `was_started` says that one of the
+    files a start makes is there, whatever it holds.
     """
 
-    __slots__ = ("faults", "holder", "pulse", "starts", "was_started")
+    __slots__ = ("faults", "holder", "holder_alive", "lock_file", "pulse", "starts", "was_started")
 
     def __init__(
         self,
         *,
         starts: tuple[float, ...] = (),
         holder: str | None = None,
+        holder_alive: bool = True,
+        lock_file: str = LOCK,
         pulse: Pulse | None = None,
         faults: tuple[tuple[str, str], ...] = (),
         was_started: bool = False,
     ) -> None:
         self.starts = starts
         self.holder = holder
+        self.holder_alive = holder_alive
+        self.lock_file = lock_file
         self.pulse = pulse
         self.faults = faults
         self.was_started = was_started
@@ -89,7 +94,13 @@ def gather(state: str) -> Evidence:
         faults.append(_unreadable("pulse_unreadable", pulse_file, error))
     files = (starts_file, lock_file, pulse_file)
     return Evidence(
-        starts=starts, holder=holder, pulse=pulse, faults=tuple(faults), was_started=any(map(os.path.lexists, files))
+        starts=starts,
+        holder=holder,
+        holder_alive=not holder or _is_alive(holder),
+        lock_file=lock_file,
+        pulse=pulse,
+        faults=tuple(faults),
+        was_started=any(map(os.path.lexists, files)),
     )
 
 
@@ -101,6 +112,11 @@ def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
             return Health("absent", "heartbeat was never started here")
         problems = (("not_running", "no process holds the lock; start it with `heartbeat run`"), *evidence.faults)
         return Health("down", "heartbeat is down", problems=problems, recent_starts=recent)
+    if not evidence.holder_alive:
+        stranger = f"another program holds {evidence.lock_file}; `fuser {evidence.lock_file}` names it"
+        problems = (("lock_stranger", stranger), *evidence.faults)
+        summary = "heartbeat does not run, and its lock is taken"
+        return Health("stalled", summary, problems=problems, recent_starts=recent)
     pulse = evidence.pulse
     doubt = _doubt(pulse, evidence.holder, monotonic)
     problems = (*((doubt,) if doubt else pulse.problems if pulse else ()), *evidence.faults)
@@ -148,6 +164,32 @@ def _count(number: int, noun: str) -> str:
 def _pid(holder: str) -> int | None:
     digits = holder.split(":", 1)[0]
     return int(digits) if digits.isascii() and digits.isdigit() else None
+
+
+def _is_alive(holder: str) -> bool:
+    """Whether the very process that a holder names still runs; `heartbeat.process.is_alive` is too slow to load."""
+    pid = _pid(holder)
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        pass  # another user's
+    except (ProcessLookupError, OverflowError):
+        return False
+    facts = _facts(pid)
+    if len(facts) < 20:  # noqa: PLR2004 the start time is field 22 of proc(5), the twentieth after the name
+        return True  # hidden from us, or there is no /proc
+    return facts[0] not in ("Z", "X") and facts[19] == holder.partition(":")[2].partition("@")[0]
+
+
+def _facts(pid: int) -> list[str]:
+    """What /proc/PID/stat says after the name, which may hold anything; nothing where it cannot be read."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return file.read(4096).rpartition(b")")[2].decode().split()
+    except OSError:
+        return []
 
 
 def _unreadable(code: str, path: str, error: Exception) -> tuple[str, str]:

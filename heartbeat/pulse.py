@@ -15,6 +15,7 @@ PERIOD = 15.0
 _KEPT_STARTS = 200
 _STARTS_LIMIT = 65_536
 _PULSE_LIMIT = 1_048_576
+_MOST_PROBLEMS, _LONGEST_PROBLEM = 50, 1000
 _LATEST = 1e11  # seconds since 1970; beyond lie milliseconds and nonsense
 
 _FIELDS = (  # in the order of their lines; the problems follow
@@ -70,7 +71,9 @@ class Pulse(Record):
 def write_pulse(path: str | os.PathLike[str], pulse: Pulse) -> None:
     """Replace the pulse file, a line `name TAB value` for each field; raises OSError."""
     lines = [f"{name}\t{_plain(str(getattr(pulse, name)))}" for name in _FIELDS]
-    lines += [f"problem\t{_plain(code)}\t{_plain(message)}" for code, message in pulse.problems]
+    # A pulse that grew with what scripts say would grow past what the probe reads.
+    told = pulse.problems[:_MOST_PROBLEMS]
+    lines += [f"problem\t{_plain(code)}\t{_plain(message[:_LONGEST_PROBLEM])}" for code, message in told]
     _replace(path, "\n".join([*lines, "end", ""]))
 
 

@@ -1,13 +1,15 @@
-"""Going on from what a heartbeat process that was killed has left."""
+"""Going on from what is left: by a process that was killed, by a configuration that was changed, by time."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from heartbeat.beat import House
 from heartbeat.log import event, warn
 from heartbeat.ports import Ledger
 from heartbeat.process import end_strays, is_alive
+
+_SEEN = timedelta(days=1)
 
 
 def clear_up(ledger: Ledger, now: datetime) -> bool:
@@ -27,14 +29,24 @@ def clear_up(ledger: Ledger, now: datetime) -> bool:
 
 
 def close_removed(house: House, now: datetime) -> None:
-    """Resolve the incidents of jobs and agents that are not configured any more: nobody else ever would."""
+    """Resolve incidents that nothing else would: of jobs and agents no longer configured, of a ledger set aside."""
     for incident in house.ledger.incidents(open_only=True):
         kind, _, rest = incident.subject.partition(":")
         is_removed = {
             "job": rest not in house.config.jobs,
             "source": rest.split("/", 1)[0] not in house.config.jobs,
             "agent": house.agent is None or rest != house.agent.name,
+            "ledger": now - incident.opened_at > _SEEN,  # nothing can mend it: it has been seen by then
         }
         if is_removed.get(kind, False):
             house.ledger.recover(incident.subject, now)
-            event("incident_closed", subject=incident.subject, reason="it is not configured any more")
+            event("incident_closed", subject=incident.subject, reason="nothing is left to recover")
+
+
+def tidy(house: House, now: datetime) -> None:
+    """Remove what is too old, and close what nothing else closes."""
+    close_removed(house, now)
+    kept = house.config.settings.retention
+    removed = house.ledger.prune(now, kept.history, kept.outputs)
+    if any(removed.values()):
+        event("pruned", **removed)

@@ -12,9 +12,9 @@ import pytest
 
 from heartbeat import beat
 from heartbeat.beat import Ticked, persist, tick
-from heartbeat.errors import LedgerCorrupt, LedgerError, Refused
+from heartbeat.errors import Invalid, LedgerCorrupt, LedgerError, LedgerMistake, Refused
 from heartbeat.model import Action, Change, State, Verdict
-from tests.conftest import CONFIG, FOREVER, NOW, Bench, at, wait_for
+from tests.conftest import CONFIG, FOREVER, NOW, Bench, Place, at, wait_for
 
 
 def actions(ticked: Ticked) -> list[str]:
@@ -303,6 +303,50 @@ def test_whatever_breaks_in_the_middle_leaves_no_run_running(
     assert verdict(bench.tick(1)) is Verdict.QUIET
 
 
+@pytest.mark.parametrize(
+    ("error", "state", "reason"),
+    [
+        (LedgerMistake("cannot record this: a rule"), "interrupted", "cannot record this: a rule"),
+        (Invalid("cannot do this"), "interrupted", "cannot do this"),
+        (LedgerError("cannot write: the disk is full"), "running", ""),
+        (LedgerCorrupt("cannot use it: damaged"), "running", ""),
+        (Refused("cannot end it: it is interrupted"), "running", ""),
+    ],
+)
+def test_a_run_is_given_up_with_its_reason_unless_the_ledger_is_in_the_way(
+    bench: Bench, hooks: list[Callable[[str], None]], error: Exception, state: str, reason: str
+) -> None:
+    def fail(name: str) -> None:
+        if name == "judge":
+            raise error
+
+    hooks.append(fail)
+    with pytest.raises(type(error)) as caught:
+        bench.tick(0, at(0))
+    assert caught.value is error
+    (run,) = bench.ledger.runs()
+    assert (run.state, run.reason) == (state, reason)
+
+
+def test_a_run_that_breaks_a_rule_of_the_ledger_costs_only_itself(bench: Bench) -> None:
+    bench.place.finds({"key": "k"})
+    with bench.ledger._database.writing() as db:
+        db.execute("CREATE TRIGGER no BEFORE INSERT ON findings BEGIN SELECT RAISE(ABORT, 'a rule is broken'); END")
+    with pytest.raises(LedgerMistake, match="a rule is broken; please report this"):
+        bench.tick(0, at(0))
+    (run,) = bench.ledger.runs()
+    assert (run.state, run.reason[:19], bench.ledger.findings()) == ("interrupted", "cannot record this ", [])
+    with bench.ledger._database.writing() as db:
+        db.execute("DROP TRIGGER no")
+    assert actions(bench.tick(1, at(1))) == ["wake"]
+
+
+def test_a_key_that_holds_a_nul_is_told_once(bench: Bench) -> None:
+    bench.place.finds({"key": "mail\0x"}, {"key": "mail\0y"}, {"key": "mail"})
+    assert actions(bench.tick(0)) == ["wake"] * 3
+    assert actions(bench.tick(1)) == ["duplicate"] * 3
+
+
 def test_a_run_that_breaks_while_the_ledger_is_locked_is_not_left_running_either(
     bench: Bench, hooks: list[Callable[[str], None]]
 ) -> None:
@@ -398,3 +442,14 @@ def test_nothing_of_a_decision_depends_on_the_clock_that_ran_meanwhile(bench: Be
     bench.place.finds({"key": "k", "useful_until": at(0).isoformat()})
     (decision,) = bench.tick(0).plan.decisions
     assert decision.action is Action.WAKE
+
+
+def test_a_secret_that_a_script_prints_is_not_written_down(place: Place) -> None:
+    canary = "canary-7f3a9c"
+    place.configure(CONFIG + '\n[jobs.check.secrets]\nTOKEN = { env = "THE_TOKEN" }\n')
+    place.script("check", '#!/bin/sh\necho "$TOKEN"\necho "$TOKEN" >&2\nexit 3\n')
+    done = place.run("tick", "check", "--json", env={"THE_TOKEN": canary})
+    assert "[secret TOKEN]" in done.out
+    kept = b"".join(path.read_bytes() for path in place.state.rglob("*") if path.is_file())
+    assert canary not in done.out + done.err
+    assert canary.encode() not in kept

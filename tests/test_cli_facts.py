@@ -219,11 +219,26 @@ def test_why_of_an_incident_tells_when_it_opened_and_closed(place: Place) -> Non
     assert "job:check" in steps[0]["reason"]
 
 
-@pytest.mark.parametrize("subject", ["run_none", "fnd_none", "wake_none", "inc_none", "item_1", "", "_", "\udce9\x1b"])
+@pytest.mark.parametrize("subject", ["run_none", "fnd_none", "wake_none", "inc_none", "item_1", "", "_"])
 def test_why_of_what_is_not_there_says_so(place: Place, subject: str) -> None:
     assert place.error("why", subject, status=3).startswith("cannot ")
     place.data("tick", "check")
     assert place.error("why", subject, status=3).startswith("cannot ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("why", f"{kind}\udce9\x1b") for kind in ("", "run_", "fnd_", "wake_", "inc_")),
+        ("ledger", "get", "\udcff"),
+        ("wakes", "retry", "\udcff"),
+        ("wakes", "cancel", "\udcff"),
+        ("queue", "cancel", "\udcff"),
+    ],
+)
+def test_what_is_named_by_bytes_that_are_no_text_is_not_found(place: Place, words: tuple[str, ...]) -> None:
+    place.data("tick", "check")
+    assert place.error(*words, status=3).startswith("cannot ")
 
 
 def test_why_of_a_finding_outlives_its_first_run_and_its_wake(place: Place, bench: Bench) -> None:
@@ -265,6 +280,7 @@ def test_the_ledger_can_be_asked_for_a_job_a_state_or_a_key(place: Place) -> Non
     assert (keys(), keys("--state", "told"), keys("--state", "brief")) == (["b", "a"], ["a"], ["b"])
     assert (keys("--key", "a"), keys("--job", "check"), keys("--job", "other")) == (["a"], ["b", "a"], [])
     assert keys("-n", "1") == ["b"]
+    assert keys("--key", "\udcff") == keys("--job", "\udcff") == []
 
 
 def test_an_export_is_every_finding_as_a_line_of_json(place: Place) -> None:

@@ -611,6 +611,16 @@ def test_a_cache_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         environment_at(tmp_path, "[jobs.x]")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_the_cache_folder_that_root_makes_belongs_to_the_owner_of_the_home(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    os.chown(home_at(tmp_path).config, 1234, 2345)
+    environment_at(tmp_path, "[jobs.x]")
+    for name in ("cache", "cache/jobs", "cache/jobs/x"):
+        found = (tmp_path / "home" / name).stat()
+        assert (found.st_uid, found.st_gid) == (1234, 2345)
+
+
 def test_the_agent_gets_its_own_variables_and_finds_the_same_home(tmp_path: Path) -> None:
     config = load_at(
         tmp_path,

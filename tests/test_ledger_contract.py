@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,9 +12,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import heartbeat.stores
 from heartbeat.clock import new_id
+from heartbeat.decide import Rules, decide
 from heartbeat.errors import HeartbeatError, Invalid, NotFound, Refused
 from heartbeat.model import (
     Action,
@@ -25,6 +28,7 @@ from heartbeat.model import (
     FaultChange,
     Finding,
     Gate,
+    JobState,
     Judgement,
     Known,
     LedgerFinding,
@@ -42,6 +46,7 @@ from heartbeat.model import (
     WhenAbsent,
 )
 from heartbeat.ports import Ledger
+from heartbeat.stores.memory import open_memory
 from heartbeat.stores.sqlite import SqliteLedger, item_key, item_version
 
 STORES = [module.name for module in pkgutil.iter_modules(heartbeat.stores.__path__)]
@@ -428,6 +433,19 @@ def test_decisions_are_read_back_in_order_with_their_traces(ledger: Ledger) -> N
     assert [finding_id for finding_id, _made in read] == [only(ledger, "b").id, only(ledger, "a").id, None]
     with pytest.raises(NotFound):
         ledger.decisions("run_x")
+
+
+def test_the_decisions_about_one_finding_can_be_asked_for(ledger: Ledger) -> None:
+    def choose(view: View) -> tuple[Decision, ...]:
+        again = decision("a", Action.DUPLICATE, Change.SAME, view)
+        return (again, decision("b", Action.WAKE), replace(again, reason="again"))
+
+    record(ledger, 0, lambda _view: (decision("a", Action.BRIEF),))
+    run_id, _wake = record(ledger, 1, choose)
+    every = ledger.decisions(run_id)
+    assert ledger.decisions(run_id, only(ledger, "a").id) == [every[0], every[2]]
+    assert ledger.decisions(run_id, only(ledger, "b").id) == [every[1]]
+    assert ledger.decisions(run_id, "fnd_x") == ledger.decisions(run_id, "\udcff") == []
 
 
 # Findings: the effects of decisions
@@ -853,11 +871,26 @@ def test_a_wake_in_the_wrong_state_is_left_alone(ledger: Ledger, state: str, ver
         lambda ledger: ledger.cancel_wake("x", "", T0),
         lambda ledger: ledger.cancel_item("x", T0),
         lambda ledger: ledger.run("\udcff"),
+        lambda ledger: ledger.finding("\udcff"),
+        lambda ledger: ledger.wake("\udcff"),
+        lambda ledger: ledger.decisions("\udcff"),
+        lambda ledger: ledger.retry_wake("\udcff", T0),
+        lambda ledger: ledger.cancel_wake("\udcff", "", T0),
+        lambda ledger: ledger.cancel_item("\udcff", T0),
     ],
 )
 def test_what_does_not_exist_is_not_found(ledger: Ledger, call: Callable[[Ledger], object]) -> None:
     with pytest.raises(NotFound, match=r"^cannot find the .*; `heartbeat "):
         call(ledger)
+
+
+def test_nothing_is_listed_under_a_name_that_cannot_be_decoded(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF),))
+    assert ledger.findings(job="\udcff") == ledger.findings(key="\udcff") == []
+    assert ledger.runs("\udcff") == []
+    assert ledger.peek_state("\udcff") is None
+    assert ledger.view("\udcff", ["\udcff"], T0) == View(JobState("\udcff", T0))
+    assert ledger.recover("job:\udcff", T0) is None
 
 
 def test_wakes_and_findings_are_listed_newest_first_by_state(ledger: Ledger) -> None:
@@ -1189,6 +1222,44 @@ def test_any_text_is_stored_and_costs_nothing_else(ledger: Ledger, odd: str) -> 
     ledger.begin_wake(wake_id, OWNER, at(1))
     ledger.settle_wake(wake_id, odd, at(1))
     assert ledger.wake(wake_id).reply == readable
+
+
+def report(ledger: Ledger, minute: float, keys: Collection[str]) -> list[Change]:
+    """A run that reports these keys, decided by the real rules; what its decisions say of them."""
+    judgement = Judgement(
+        Verdict.QUIET, "quiet", "", gate=Gate(False, findings=tuple(Finding(key, "t") for key in keys))
+    )
+    run = a_run(minute)
+    ledger.claim(run, OWNER)
+    plan, _wake = ledger.record(
+        run,
+        Execution(at(minute), at(minute)),
+        judgement,
+        lambda view: Plan(decide(judgement, view, Rules(), at(0))),
+        agent="",
+    )
+    return [made.change for made in plan.decisions]
+
+
+@given(st.sets(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\0aA\u0301é'\\")), min_size=1))
+@example({"mail\0x", "mail", "mail\0", "mail\0y", "\0", ""})
+@example({"\u00e9", "e\u0301", "E\u0301", "%", "_", "'"})
+def test_whatever_its_key_a_finding_reported_again_is_a_duplicate(keys: set[str]) -> None:
+    ledger = open_memory()
+    assert report(ledger, 0, keys) == [Change.NEW] * len(keys)
+    assert report(ledger, 1, keys) == [Change.SAME] * len(keys)
+    assert {row.finding.key for row in ledger.findings(limit=1000)} == keys
+    assert all(only(ledger, key).last_seen_at == at(1) for key in keys)
+    ledger.close()
+
+
+@pytest.mark.parametrize("count", [499, 500, 501, 1001])
+def test_however_many_keys_are_reported_all_are_known_the_next_time(ledger: Ledger, count: int) -> None:
+    keys = [f"key {number}" for number in range(count)]
+    report(ledger, 0, keys)
+    assert set(report(ledger, 1, keys)) == {Change.SAME}
+    assert set(ledger.view(JOB, keys, at(1)).known) == set(keys)
+    assert set(ledger.view(JOB, keys[1:], at(1)).known) == set(keys[1:])
 
 
 @pytest.mark.parametrize("year", [1, 999, 9999])

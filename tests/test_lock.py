@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import stat
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from heartbeat.folders import keep_owner
 from heartbeat.lock import KernelLock, holder_of
 
 HOLD = (
@@ -88,6 +90,21 @@ def test_a_shorter_name_replaces_a_longer_one(tmp_path: Path) -> None:
         lock.release()
 
 
+def test_a_lock_that_could_not_be_signed_on_a_full_disk_is_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    lock = KernelLock(tmp_path / "agent.lock")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match="No space left"):
+            lock.acquire("1:1", patience=0)
+    assert lock.acquire("1:1", patience=0)
+    lock.release()
+
+
 def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
     lock = KernelLock(tmp_path / "made" / "daemon.lock")
     for _ in range(3):
@@ -96,6 +113,41 @@ def test_a_lock_can_be_taken_again_after_its_release(tmp_path: Path) -> None:
         lock.release()
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "made" / "daemon.lock").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("mask", [0, 0o777])
+def test_every_folder_made_for_a_lock_is_private_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        lock = KernelLock(tmp_path / "one" / "two" / "daemon.lock")
+        assert lock.acquire("1:1", patience=0)
+    finally:
+        os.umask(before)
+    lock.release()
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("one", "one/two")] == [0o700, 0o700]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_a_lock_that_root_takes_belongs_to_the_owner_of_the_installation(tmp_path: Path) -> None:
+    os.chown(tmp_path, 1234, 2345)
+    lock = KernelLock(tmp_path / "home" / "state" / "daemon.lock")
+    assert lock.acquire("1:1", patience=0)
+    lock.release()
+    made = sorted(tmp_path.rglob("*"))
+    assert len(made) == 3
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(1234, 2345)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_a_link_in_place_of_the_lock_gives_nothing_of_roots_away(tmp_path: Path) -> None:
+    kept, folder = tmp_path / "kept", tmp_path / "folder"
+    kept.touch()
+    folder.mkdir()
+    os.chown(folder, 1234, 2345)
+    (folder / "daemon.lock").symlink_to(kept)
+    keep_owner(folder / "daemon.lock")
+    assert kept.stat().st_uid == 0
+    assert (folder / "daemon.lock").lstat().st_uid == 1234
 
 
 def test_patience_lasts_as_long_as_asked(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -99,3 +100,36 @@ def test_other_libraries_speak_only_from_warning_up_and_heartbeat_as_told() -> N
     others = "import logging; logging.getLogger('httpx').info('chatter'); logging.getLogger('httpx').warning('look')"
     _, lines = run(f"from heartbeat.log import *; start_logging('warning'); event('begun'); warn('odd'); {others}")
     assert [line.split(" ", 1)[1] for line in lines] == ["WARNING odd", "WARNING look"]
+
+
+def test_a_reader_that_stands_still_stops_nobody() -> None:
+    code = (
+        "from heartbeat.log import event, start_logging\n"
+        "start_logging('info', behind=True)\n"
+        "for number in range(5000):\n    event('word', number=number, text='x' * 500)\n"
+        "print('went on', flush=True)\n"
+    )
+    reader, writer = os.pipe()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=writer, timeout=60, check=False
+        )
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert (done.returncode, done.stdout) == (0, b"went on\n")
+
+
+def test_lines_written_behind_arrive_before_the_end() -> None:
+    code = "from heartbeat.log import event, start_logging\nstart_logging('info', behind=True)\nevent('bye')\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
+    assert done.stderr.endswith(b"INFO bye\n")
+
+
+@pytest.mark.parametrize(("length", "shown"), [(1000, 1000), (1001, 1001)])
+def test_a_value_is_cut_at_a_thousand_characters(caplog: pytest.LogCaptureFixture, length: int, shown: int) -> None:
+    with caplog.at_level(logging.INFO, "heartbeat"):
+        log.event("word", text="x" * length)
+    value = caplog.records[0].getMessage().removeprefix("word text=").strip('"')
+    assert len(value.replace("\\u2026", "…")) == shown
+    assert value.count("x") == 1000

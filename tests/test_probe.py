@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heartbeat import probe
 from heartbeat.lock import KernelLock
 from heartbeat.paths import Home
 from heartbeat.probe import Evidence, Health, examine, gather, judge_health
+from heartbeat.process import owner
 from heartbeat.pulse import Pulse, log_start, write_pulse
 
 MONOTONIC, NOW = 5_000.0, 1_780_000_000.0
@@ -108,6 +110,15 @@ TABLE = [
         "stalled",
         ["pulse_missing", "pulse_unreadable"],
     ),
+    # The lock names a process that is gone
+    ("a stranger's lock, a fresh pulse", evidence(holder_alive=False), "stalled", ["lock_stranger"]),
+    ("a stranger's lock, no pulse", evidence(holder_alive=False, pulse=None), "stalled", ["lock_stranger"]),
+    (
+        "a stranger's lock, a pulse with problems, a fault",
+        evidence(holder_alive=False, pulse=pulse(problems=(INCIDENT,)), faults=(FAULT,)),
+        "stalled",
+        ["lock_stranger", "starts_unreadable"],
+    ),
     # It beats
     ("all well", evidence(), "up", []),
     ("a pulse of this instant", evidence(pulse=pulse(monotonic=MONOTONIC)), "up", []),
@@ -131,7 +142,7 @@ def test_a_state_is_what_the_evidence_proves(found: Evidence, state: str, proble
     assert health.state == state
     assert codes(health) == problems
     assert health.is_live == (state in {"up", "degraded", "absent"})
-    assert health.pid == (int(found.holder.split(":")[0]) if found.holder else None)
+    assert health.pid == (int(found.holder.split(":")[0]) if found.holder and found.holder_alive else None)
     assert all("\n" not in message and message for _, message in health.problems)
 
 
@@ -163,6 +174,7 @@ instants = st.floats() | st.floats(MONOTONIC - 100, MONOTONIC + 100)
         Evidence,
         starts=st.lists(st.floats(), max_size=3).map(tuple),
         holder=st.none() | owners,
+        holder_alive=st.booleans(),
         pulse=st.none()
         | st.builds(pulse, owner=owners, monotonic=instants, problems=st.sampled_from([(), (INCIDENT,)])),
         faults=st.sampled_from([(), (FAULT,)]),
@@ -174,11 +186,12 @@ def test_only_a_fresh_pulse_of_the_holder_of_the_lock_is_up(found: Evidence) -> 
     proven = (
         found.pulse is not None
         and found.holder not in {None, ""}
+        and found.holder_alive
         and found.pulse.owner == found.holder
         and MONOTONIC - 45 <= found.pulse.monotonic <= MONOTONIC
     )
     assert (health.state in {"up", "degraded"}) == proven
-    assert (health.state == "absent") == (found == Evidence())
+    assert (health.state == "absent") == (found == Evidence(holder_alive=found.holder_alive))
     assert (health.state in {"up", "absent"}) == (not health.problems)
     assert set(found.faults) <= set(health.problems)
 
@@ -197,14 +210,14 @@ def look(home: Home) -> Health:
 
 
 @contextmanager
-def daemon(home: Home, holder: str = OWNER) -> Iterator[subprocess.Popen[bytes]]:
+def daemon(home: Home) -> Iterator[subprocess.Popen[bytes]]:
     """A process of its own that holds the lock."""
     code = (
-        "import sys, time; from pathlib import Path; from heartbeat.lock import KernelLock\n"
-        "assert KernelLock(Path(sys.argv[1])).acquire(sys.argv[2], patience=20)\n"
+        "import sys, time; from heartbeat.lock import KernelLock; from heartbeat.process import owner\n"
+        "assert KernelLock(sys.argv[1]).acquire(owner(), patience=20)\n"
         "print('held', flush=True); time.sleep(600)"
     )
-    child = subprocess.Popen([sys.executable, "-c", code, str(home.lock_file), holder], stdout=subprocess.PIPE)
+    child = subprocess.Popen([sys.executable, "-c", code, str(home.lock_file)], stdout=subprocess.PIPE)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == b"held\n"
@@ -215,8 +228,10 @@ def daemon(home: Home, holder: str = OWNER) -> Iterator[subprocess.Popen[bytes]]
 
 
 def beat(home: Home, **fields: Any) -> None:
-    here = time.monotonic()
-    write_pulse(home.pulse_file, pulse(**{"monotonic": here, "started_monotonic": max(0.0, here - 9), **fields}))
+    """Write a pulse of this moment, in the name of the lock's holder."""
+    here, holder = time.monotonic(), home.lock_file.read_text()
+    usual = {"owner": holder, "monotonic": here, "started_monotonic": max(0.0, here - 9)}
+    write_pulse(home.pulse_file, pulse(**usual | fields))
 
 
 def test_a_missing_folder_is_absent(tmp_path: Path) -> None:
@@ -268,7 +283,7 @@ def test_a_pulse_beside_a_held_lock_is_up_until_its_daemon_is_killed(tmp_path: P
         assert look(home).state == "stalled"
         beat(home)
         health = look(home)
-        assert (health.state, health.pid, health.recent_starts) == ("up", 321, 1)
+        assert (health.state, health.pid, health.recent_starts) == ("up", child.pid, 1)
         child.send_signal(signal.SIGKILL)
         child.wait()
         assert look(home).state == "down"
@@ -290,6 +305,90 @@ def test_a_malformed_pulse_beside_a_held_lock_is_stalled(tmp_path: Path, content
         home.pulse_file.write_bytes(content)
         health = look(home)
     assert (health.state, codes(health)) == ("stalled", ["pulse_missing", expected])
+
+
+@contextmanager
+def held_by_a_stranger(home: Home) -> Iterator[None]:
+    """Another program holds the lock, and leaves what is written in it."""
+    code = (
+        "import fcntl, sys, time\n"
+        "file = open(sys.argv[1]); fcntl.flock(file, fcntl.LOCK_EX); print('held', flush=True); time.sleep(600)"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(home.lock_file)], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        yield
+    finally:
+        child.kill()
+        child.communicate()
+
+
+@pytest.mark.parametrize("waited_for", [True, False])
+def test_a_stranger_that_takes_the_lock_of_a_killed_daemon_does_not_pass_for_it(
+    tmp_path: Path, waited_for: bool
+) -> None:
+    home = home_in(tmp_path)
+    with daemon(home) as child:
+        beat(home)
+        assert look(home).state == "up"
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        if waited_for:
+            child.wait()
+        with held_by_a_stranger(home):
+            health = look(home)
+            said = subprocess.run(
+                [sys.executable, "-m", "heartbeat", "--home", str(tmp_path), "run"],
+                capture_output=True,
+                check=False,
+                text=True,
+            )
+    assert (health.state, health.pid, codes(health)) == ("stalled", None, ["lock_stranger"])
+    message = f"another program holds {home.lock_file}; `fuser {home.lock_file}` names it"
+    assert health.problems[0][1] == message
+    assert (said.returncode, message in said.stderr) == (5, True)
+
+
+def own_name(change: str = "") -> str:
+    pid, _, start = owner().partition(":")
+    return f"{pid}:{change}{start}"
+
+
+@pytest.mark.parametrize(
+    ("holder", "alive"),
+    [
+        (own_name(), True),
+        (own_name(change="1"), False),
+        (f"{os.getpid()}:", False),
+        ("999999999:1", False),
+        ("9" * 30 + ":1", False),
+        ("9" * 4096, False),
+        ("0:0", False),
+        ("any words", False),
+        ("", True),  # a daemon that has not written yet, or a stranger: the pulse decides
+    ],
+    ids=lambda value: str(value)[:12].partition(":")[0] if isinstance(value, str) else None,
+)
+def test_the_holder_lives_when_the_process_it_names_does(tmp_path: Path, holder: str, alive: bool) -> None:
+    home = home_in(tmp_path)
+    home.lock_file.write_text(holder)
+    with held_by_a_stranger(home):
+        assert gather(str(home.state)).holder_alive == alive
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_holder_of_another_user_that_we_may_not_signal_lives(tmp_path: Path) -> None:
+    home = home_in(tmp_path)
+    with daemon(home):
+        beat(home)
+        found = gather(str(home.state))
+        assert found.holder
+        os.seteuid(65534)
+        try:
+            assert probe._is_alive(found.holder)
+        finally:
+            os.seteuid(0)
 
 
 def test_another_daemons_pulse_beside_a_held_lock_is_stalled(tmp_path: Path) -> None:

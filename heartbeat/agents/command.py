@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -16,10 +15,11 @@ from heartbeat.config import Settings
 from heartbeat.config.secret import expand
 from heartbeat.durations import show_duration
 from heartbeat.errors import AgentError, Problem
+from heartbeat.folders import make_private
 from heartbeat.job.environment import agent_environment
 from heartbeat.model import Execution
 from heartbeat.paths import Home
-from heartbeat.process import Command, execute
+from heartbeat.process import Command, execute, redacted
 
 REPLY_LIMIT = 65_536
 """Bytes of a reply that are kept."""
@@ -35,13 +35,15 @@ class CommandAgent:
     timeout: timedelta
     folder: Path
     stop: Event
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Values that must not be seen in what it prints, by name."""
 
     def call(self, wake_id: str, prompt: str) -> str:
         """Hand over the prompt and return the reply; raises AgentError for anything but exit status 0."""
         try:
-            os.makedirs(self.folder, mode=0o700, exist_ok=True)
+            make_private(self.folder)
             with self._placed(prompt) as (argv, stdin):
-                execution = execute(self._command(wake_id, argv, stdin), self.stop)
+                execution = redacted(execute(self._command(wake_id, argv, stdin), self.stop), self.secrets)
         except OSError as error:
             message = (
                 f"cannot prepare the call of the agent in {self.folder}: {error.strerror}; make room or correct it"
@@ -118,4 +120,5 @@ def agent(settings: Settings, home: Home, environ: Mapping[str, str], stop: Even
     env = agent_environment(settings, home, environ)
     folder = home.cache / "agent"
     argv = (_program(settings, home, environ), *settings.agent.command[1:])
-    return CommandAgent("command", argv, env, settings.agent.timeout, folder, stop)
+    secrets = {name: env[name] for name in settings.agent.secrets}
+    return CommandAgent("command", argv, env, settings.agent.timeout, folder, stop, secrets)

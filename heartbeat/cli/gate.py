@@ -21,7 +21,7 @@ def _group() -> None:
 @app.command(name="check")
 def check_verb() -> None:
     """Read a script's output from standard input; say the verdict and what to mend. Exit 4 when malformed."""
-    judgement = check(sys.stdin.buffer.read())
+    judgement = check(sys.stdin.buffer.read() if sys.stdin else b"")
     findings = len(judgement.gate.findings) if judgement.gate else 0
     data = verdict_fields(judgement.verdict, judgement.code, judgement.reason, judgement.hint) | {"findings": findings}
     lines = [f"{judgement.verdict}: {one_line(judgement.reason)}"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from itertools import islice
 from typing import TypeVar
 
 from heartbeat.errors import NotFound
@@ -83,8 +82,7 @@ def _finding(ledger: Ledger, finding_id: str) -> list[Step]:
 
 def _decided(ledger: Ledger, item: LedgerFinding) -> list[Step]:
     """The rules that were looked at when it was first reported."""
-    decided = (decision for found, decision in ledger.decisions(item.run_id) if found == item.id)
-    return [step for decision in islice(decided, 1) for step in decision.trace]
+    return [step for _id, decision in ledger.decisions(item.run_id, item.id)[:1] for step in decision.trace]
 
 
 def _if_kept(explain: Callable[[Ledger, Subject], list[Step]], ledger: Ledger, subject: Subject) -> list[Step]:

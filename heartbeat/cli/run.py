@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 from heartbeat import __version__
 from heartbeat.beat import House
 from heartbeat.cli.shell import Shell, shell
 from heartbeat.clock import to_text, utc_now
-from heartbeat.errors import HeartbeatError, LedgerCorrupt, Refused
+from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, LedgerMoved, Refused
 from heartbeat.lock import KernelLock, holder_of
 from heartbeat.log import start_logging, warn
 from heartbeat.process import become_reaper, is_alive, owner
@@ -26,12 +27,11 @@ def run() -> None:
     """
     call = shell("run")
     config = call.config()
-    start_logging(config.settings.log.level)
+    start_logging(config.settings.log.level, behind=True)
     lock = KernelLock(call.home.lock_file)
     try:
         if not lock.acquire(owner()):
-            pid = (holder_of(call.home.lock_file) or "unknown:").split(":", 1)[0]
-            raise Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
+            raise _refusal(call)
         log_start(call.home.starts_file, utc_now().timestamp())
         _first_pulse(call)
     except OSError as error:
@@ -42,6 +42,15 @@ def run() -> None:
         _serve(call)
     finally:
         lock.release()
+
+
+def _refusal(call: Shell) -> Refused:
+    file = call.home.lock_file
+    holder = holder_of(file)
+    if holder is not None and not is_alive(holder):
+        return Refused(f"cannot start: another program holds {file}; `fuser {file}` names it; end that first")
+    pid = (holder or "unknown:").split(":", 1)[0]
+    return Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
 
 
 def _serve(call: Shell) -> None:
@@ -68,11 +77,17 @@ def _serve(call: Shell) -> None:
         house = furnish()
         close_removed(house, utc_now())
         Daemon(house, reload).run()
-    except LedgerCorrupt as error:
+    except LedgerMoved as error:
         # Status 4 would tell a supervisor not to start again, which is what mends this.
         raise HeartbeatError(str(error)) from error
+    except LedgerCorrupt as error:
+        with suppress(LedgerError):
+            ledger.close()
+        _begin_anew(call, error).close()
+        raise HeartbeatError(f"{error}; it was set aside: start again") from error
     finally:
-        ledger.close()
+        with suppress(LedgerError):
+            ledger.close()
 
 
 def _first_pulse(call: Shell) -> None:
@@ -93,16 +108,21 @@ def _first_pulse(call: Shell) -> None:
 
 
 def _open_ledger(call: Shell) -> SqliteLedger:
-    """The ledger; a damaged one is set aside and said so, never overwritten."""
+    from heartbeat.stores.sqlite import open_ledger
+
+    try:
+        return open_ledger(call.home.ledger_file, check=True)
+    except LedgerCorrupt as error:
+        return _begin_anew(call, error)
+
+
+def _begin_anew(call: Shell, error: LedgerCorrupt) -> SqliteLedger:
+    """Set the damaged ledger aside, never overwrite it, and say so in a new one."""
     from heartbeat.stores.sqlite import open_ledger, quarantine
 
-    path = call.home.ledger_file
-    try:
-        return open_ledger(path, check=True)
-    except LedgerCorrupt as error:
-        aside = quarantine(path, utc_now())
-        warn("ledger_corrupt", error=error, aside=aside)
-        ledger = open_ledger(path)
-        message = f"the ledger was damaged; it lies in {aside}, and a new one was begun: what it held may be told again"
-        ledger.fault("ledger", "ledger_corrupt", message, utc_now())
-        return ledger
+    aside = quarantine(call.home.ledger_file, utc_now())
+    warn("ledger_corrupt", error=error, aside=aside)
+    ledger = open_ledger(call.home.ledger_file)
+    message = f"the ledger was damaged; it lies in {aside}, and a new one was begun: what it held may be told again"
+    ledger.fault("ledger", "ledger_corrupt", message, utc_now())
+    return ledger

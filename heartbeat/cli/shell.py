@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -150,7 +151,8 @@ def _silence() -> None:
 def fail(code: str, message: str, status: int, command: str, *, as_json: bool) -> int:
     """Say what went wrong: as an envelope with --json, else on stderr."""
     if as_json:
-        print(envelope(command, None, {"code": code, "message": message}))
+        with contextlib.suppress(OSError):  # a full stdout may be what went wrong
+            print(envelope(command, None, {"code": code, "message": message}), flush=True)
     else:
         from heartbeat.text import plain
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -12,6 +11,7 @@ from heartbeat.config.options import to_json, variables
 from heartbeat.config.secret import Secret, home_folder
 from heartbeat.config.wording import split
 from heartbeat.errors import ConfigError, HeartbeatError, Problem
+from heartbeat.folders import make_private
 from heartbeat.job.load import Job
 from heartbeat.paths import Home
 
@@ -84,8 +84,7 @@ def _read(secrets: Mapping[str, Secret], key: str, home: Home, environ: Mapping[
 def _cache_folder(job: str, home: Home) -> str:
     folder = home.cache / "jobs" / job
     try:
-        for parent in (home.cache, home.cache / "jobs", folder):
-            os.makedirs(parent, mode=0o700, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         message = f"cannot create the cache folder {folder}: {error.strerror}; free space or correct its permissions"
         raise HeartbeatError(message) from error

@@ -30,7 +30,13 @@ _PR_SET_CHILD_SUBREAPER = 36
 # another thread's child for an orphan.
 _lock = threading.Lock()
 _leaders: set[int] = set()
+_candidates: dict[Peer, frozenset[int]] = {}
+"""For each orphan that may be any run's: the leaders that ran when it was first seen, of which one began it."""
+_spared: set[Peer] = set()
+"""Our children from before we inherited orphans: whoever became heartbeat by exec started them."""
 _is_reaper = False
+# To init comes whatever daemonises in its container: an orphan without a mark need not be a run's.
+_is_init = os.getpid() == 1
 
 
 def become_reaper() -> None:
@@ -39,11 +45,12 @@ def become_reaper() -> None:
     From then on a child of this process that `execute` did not start counts as an orphan of a run if it
     has a session of its own: start no such child by other means.
     """
-    global _is_reaper  # noqa: PLW0603 it is a property of the process
+    global _is_reaper, _spared  # noqa: PLW0603 they are properties of the process
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Inherited from whoever started us: the kernel would wait for our children and hide how they ended.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if sys.platform == "linux":
+        _spared = set(pids.children(os.getpid()))
         _is_reaper = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
@@ -128,8 +135,8 @@ class Tree:
         others = _leaders - {leader}
         if peer.session == os.getsid(0) or peer.pid in others or peer.session in others:
             return False
-        if _is_reaper and peer.parent == os.getpid() and not others:
-            # An orphan that hides its origin is ended as soon as it can be nobody else's.
+        if peer in _candidates and not _candidates[peer] & others:
+            # An orphan that hides its origin is ended as soon as it can be no other running run's.
             return True
         is_older = self._first is not None and peer.start < self._first.start
         return not is_older and self._mark in pids.marks(peer.pid)
@@ -217,4 +224,14 @@ def _adopted() -> list[Peer]:
             if not dead:
                 break
             # One that died just now may have left us a child since we looked.
-    return [peer for peer in orphans if not peer.dead]
+        living = [peer for peer in orphans if not peer.dead]
+        _note_candidates(living)
+    return living
+
+
+def _note_candidates(orphans: Collection[Peer]) -> None:
+    for gone in _candidates.keys() - set(orphans):
+        del _candidates[gone]
+    if not _is_init:
+        for peer in set(orphans) - _spared:
+            _candidates.setdefault(peer, frozenset(_leaders))

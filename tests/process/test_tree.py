@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -224,6 +224,88 @@ def test_an_unmarked_orphan_is_spared_while_another_run_may_own_it(mark: str, tm
         go.touch()
         assert owning.result().exit_code == 0
     assert not orphan.lives()
+    assert left_of(mark) == []
+
+
+def hidden_orphan(pid_file: Path) -> str:
+    """A script that ends when the unmarked orphan it leaves has written its pid."""
+    orphaning = f"(env -i setsid sh -c 'echo $$ > {pid_file}; sleep 60; : $MARK' >&- 2>&- &)"
+    return f"{orphaning}; while ! [ -s {pid_file} ]; do sleep 0.02; done"
+
+
+def test_unmarked_orphans_do_not_pile_up_while_runs_always_overlap(mark: str, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+
+        def start(number: int) -> Future[Execution]:
+            here, go = tmp_path / f"here{number}", tmp_path / f"go{number}"
+            text = f"echo x > {here}; while ! [ -e {go} ]; do sleep 0.02; done"
+            running = pool.submit(run, text, f"{mark}.long{number}")
+            wait_for(here)
+            return running
+
+        orphans: list[pids.Peer] = []
+        long = start(0)
+        for number in range(5):
+            following = start(number + 1)
+            run(hidden_orphan(tmp_path / f"pid{number}"), f"{mark}.{number}")
+            orphan = pids.look(int(wait_for(tmp_path / f"pid{number}")))
+            assert orphan
+            assert orphan.lives()  # it may be of either long run
+            orphans.append(orphan)
+            (tmp_path / f"go{number}").touch()
+            assert long.result().exit_code == 0
+            # Both long runs that it may be of have ended; another one goes on.
+            assert [orphan for orphan in orphans[:-1] if orphan.lives()] == []
+            long = following
+        (tmp_path / "go5").touch()
+        assert long.result().exit_code == 0
+    assert left_of(mark) == []
+    tree.reap_orphans()
+    assert tree._candidates == {}
+
+
+SUCCESSOR = """
+import os, sys, time
+from datetime import timedelta
+from heartbeat.process import Command, become_reaper, execute, pids
+before = int(sys.argv[1])
+while pids.look(before).session != before: time.sleep(0.01)
+become_reaper()
+text = "(env -i setsid sleep 60 >&- 2>&- &); sleep 0.1"
+execute(Command(("/bin/sh", "-c", text), {"PATH": "/usr/bin:/bin"}, "/", timedelta(seconds=20), "run_x"))
+print([peer.pid == before and not peer.dead for peer in pids.children(os.getpid())])
+"""
+
+
+def test_a_child_from_before_heartbeat_took_over_its_process_is_spared() -> None:
+    script = ["/bin/sh", "-c", 'setsid sleep 60 >&- 2>&- & echo $!; exec "$0" -c "$1" $!', PYTHON, SUCCESSOR]
+    done = subprocess.run(script, stdout=subprocess.PIPE, text=True, check=True, timeout=30)
+    before, found = done.stdout.splitlines()
+    orphan = pids.look(int(before))
+    assert orphan
+    pids.send(orphan, signal.SIGKILL)
+    until = time.monotonic() + 10
+    while pids.look(orphan.pid) == orphan and time.monotonic() < until:
+        tree.reap_orphans()
+    assert found == "[True]"
+
+
+def test_the_init_of_a_container_ends_marked_orphans_alone_and_waits_for_all(
+    mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "_is_init", True)
+    strange, own = tmp_path / "strange", tmp_path / "own"
+    marked = f"(setsid sh -c 'echo $$ > {own}; sleep 60; : $MARK' >&- 2>&- &)"
+    text = f"{marked}; {hidden_orphan(strange)}; while ! [ -s {own} ]; do sleep 0.02; done"
+    assert run(text, mark).exit_code == 0
+    stranger = pids.look(int(wait_for(strange)))
+    assert pids.look(int(wait_for(own))) is None
+    assert stranger
+    assert stranger.lives()
+    os.killpg(stranger.pid, signal.SIGKILL)
+    until = time.monotonic() + 10
+    while left_of(mark) and time.monotonic() < until:
+        tree.reap_orphans()
     assert left_of(mark) == []
 
 

@@ -1,4 +1,7 @@
-"""The heartbeat command that kills itself: `die_at_step.py STEP N WORDS…` ends at the N-th passing of STEP."""
+"""The heartbeat command that kills itself: `die_at_step.py STEP N WORDS…` ends at the N-th passing of STEP.
+
+STEP is one of the beat, or `interrupt`: a start has just entered what the process before was doing as interrupted.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import itertools
 import os
 import signal
 import sys
+from typing import Any
 
 from heartbeat import beat
 from heartbeat.__main__ import main
+from heartbeat.stores.sqlite import SqliteLedger
 
 
 def die_at(step: str, times: int) -> None:
@@ -19,6 +24,14 @@ def die_at(step: str, times: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     beat.step_hooks.append(hook)
+    interrupt = SqliteLedger.interrupt
+
+    def interrupt_and_tell(*words: Any) -> Any:
+        interrupted = interrupt(*words)
+        hook("interrupt")
+        return interrupted
+
+    SqliteLedger.interrupt = interrupt_and_tell  # type: ignore[assignment,method-assign]
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ _BROKEN = {
         WHERE findings.state = 'told' AND wakes.state IS NOT 'settled'""",
     "what a run decided to wake for was told, or withdrawn because of something newer": """
         SELECT findings.* FROM findings JOIN decisions ON finding_id = findings.id AND action = 'wake'
-        WHERE NOT (findings.state = 'told' OR findings.state = 'withdrawn' AND findings.rule IN ('replaced', 'absent'))""",
+        WHERE findings.state <> 'told'
+        AND NOT (findings.state = 'withdrawn' AND findings.rule IN ('replaced', 'absent'))""",
     "a finding is one row, however often it was reported": """
         SELECT job, key, version, group_concat(id || ' ' || state) FROM findings WHERE when_absent = 'keep'
         GROUP BY job, key, version, change HAVING count(*) > 1""",
@@ -57,23 +58,18 @@ def breaches(home: Home) -> list[str]:
 
 def _of_the_agent(home: Home) -> Iterator[str]:
     """What its log says against what the ledger says."""
-    carried = {row["id"]: row["wake_id"] for row in home.rows("SELECT id, wake_id FROM findings")}
-    states = {row["id"]: row["state"] for row in home.rows("SELECT id, state FROM wakes")}
-    tries = {row["id"]: row["attempts"] for row in home.rows("SELECT id, attempts FROM wakes")}
-    wakes_of: defaultdict[str, set[str]] = defaultdict(set)
-    calls = Counter(wake for wake, _ in home.handed())
+    carriers: defaultdict[str, set[str]] = defaultdict(set)
     for wake, findings in home.handed():
         for finding in findings:
-            wakes_of[finding].add(wake)
-    for finding, wakes in wakes_of.items():
-        if wakes != {carried.get(finding)}:
-            yield f"{finding} was handed over as {sorted(wakes)}, and the ledger has it in {carried.get(finding)}"
-    for wake, number in calls.items():
-        if number > tries.get(wake, 0):
-            yield f"{wake} was handed over {number} times, and the ledger knows of {tries.get(wake, 0)}"
-    for wake, state in states.items():
-        if state == "settled" and wake not in calls:
-            yield f"{wake} is settled, and the agent has never seen it"
-    for row in home.rows("SELECT id, wake_id FROM findings WHERE state = 'told'"):
-        if row["wake_id"] not in wakes_of[row["id"]]:
-            yield f"{row['id']} is told, and the agent has never seen it"
+            carriers[finding].add(wake)
+    ours = {row["id"]: row for row in home.rows("SELECT id, state, wake_id FROM findings")}
+    for finding, wakes in carriers.items():
+        if finding not in ours or wakes != {ours[finding]["wake_id"]}:
+            yield f"{finding} was handed over as {sorted(wakes)}, and the ledger has {ours.get(finding)}"
+    for finding, row in ours.items():
+        if row["state"] == "told" and finding not in carriers:
+            yield f"{finding} is told, and the agent has never seen it: {row}"
+    calls = Counter(wake for wake, _ in home.handed())
+    for row in home.rows("SELECT id, state, attempts FROM wakes"):
+        if calls[row["id"]] > row["attempts"] or (row["state"] == "settled" and not calls[row["id"]]):
+            yield f"{row['id']} was handed over {calls[row['id']]} times, and the ledger has {row}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from heartbeat.probe import Health, examine
 from heartbeat.process import pids
@@ -199,16 +200,14 @@ class Home:
 
     def offspring(self) -> dict[Peer, str]:
         """Every living process that a run or a wake of this home has started, with its command line."""
-        mark = b"HEARTBEAT_STATE_DIR=" + os.fsencode(self.state)
         found = {}
-        for name in os.listdir("/proc"):
+        for process in psutil.process_iter():
             # Any of them may end while we look.
-            with contextlib.suppress(OSError):
-                if name.isdigit() and mark in Path(f"/proc/{name}/environ").read_bytes().split(b"\0"):
-                    peer = pids.look(int(name))
-                    if peer is not None and not peer.dead and pids.marks(peer.pid):
-                        line = Path(f"/proc/{name}/cmdline").read_bytes()
-                        found[peer] = line.replace(b"\0", b" ").decode(errors="replace")
+            with contextlib.suppress(psutil.Error, OSError):
+                ours = process.environ().get("HEARTBEAT_STATE_DIR") == str(self.state)
+                peer = pids.look(process.pid) if ours and pids.marks(process.pid) else None
+                if peer is not None and not peer.dead:
+                    found[peer] = " ".join(process.cmdline())
         return found
 
     def clear(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,10 @@ import pytest
 from tests.slow.guarantees import breaches
 from tests.slow.homes import Daemon, Home, wait_for
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets us move the clock of one process"),
+]
 
 SHIM = Path(__file__).with_name("clockshim.c")
 HOUR, MONTH = 3600, 30 * 86400
@@ -132,8 +136,8 @@ def test_a_clock_that_is_set_stops_nothing_and_doubles_nothing(patients: dict[st
     runs = patient.runs("always") - patient.runs_before
     print(home.report())
     assert patient.daemon.process.poll() is None
-    # At most a minute, and two of the beats that come without a clock, are lost.
-    assert runs > (15 if name == "a minute back" else 40), runs
+    # At most a minute, and the time until a beat comes that needs no clock, are lost.
+    assert (15 if name == "a minute back" else 40) < runs < WATCHED + 20, runs
     assert [(at, state) for at, state in patient.states if state == "stalled"] == []
     # What waits for a try under the old clock is tried.
     assert home.count("SELECT count(*) FROM findings WHERE key = 'news' AND state = 'told'") == 1

@@ -129,9 +129,10 @@ def figures(home: Home, kills: int, seconds: float) -> str:
     states = home.rows("SELECT state, count(*) AS number FROM runs GROUP BY state")
     runs = ", ".join(f"{row['number']} {row['state']}" for row in states)
     again = sum(number > 1 for number in tries.values())
+    cut = home.count("SELECT count(DISTINCT wake_id) FROM attempts WHERE outcome = 'interrupted'")
     return (
-        f"seed {SEED}: {kills} kills in {seconds:.0f} s; runs: {runs}; {len(tries)} wakes, "
-        f"{again} of them sent again, {told} findings told"
+        f"seed {SEED}: {kills} kills in {seconds:.0f} s; runs: {runs}; {len(tries)} wakes, {again} of them sent again, "
+        f"{cut} because of a kill; {told} findings told"
     )
 
 

@@ -53,9 +53,7 @@ def test_a_second_daemon_is_refused_and_told_who_runs(home: Home) -> None:
     for _ in range(3):
         second = home.start()
         assert second.wait(30) == 5
-        assert second.log == (
-            f"heartbeat: cannot start: process {first.process.pid} already runs heartbeat in {home.state}; stop it first\n"
-        )
+        assert f"cannot start: process {first.process.pid} already runs heartbeat in {home.state}; stop" in second.log
     assert home.health().state == "up"
     assert home.health().pid == first.process.pid
     assert home.health().recent_starts == 1
@@ -113,10 +111,10 @@ def test_a_storm_of_reloads_ends_with_the_last_valid_configuration(home: Home) -
         home.configure(chance.choice(BROKEN if number % 3 else valid))
         daemon.process.send_signal(signal.SIGHUP)
         time.sleep(chance.uniform(0, 0.05))
-    home.configure(BROKEN[1])
+    home.configure("[jobs.unheard-of]")
     daemon.process.send_signal(signal.SIGHUP)
-    wait_for(lambda: home.health().state == "degraded", 30, "health to name the broken configuration")
-    assert any("nowhere" in message for _, message in home.health().problems), home.health().problems
+    wait_for(lambda: "unheard-of" in str(home.health().problems), 30, "health to name the broken configuration")
+    assert home.health().state == "degraded"
     passed = time.monotonic() - began
     assert home.count("SELECT count(*) FROM runs WHERE job = 'calm'") > passed / 2 - 2
 

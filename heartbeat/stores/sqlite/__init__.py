@@ -195,9 +195,9 @@ class SqliteLedger:
         with self._database.reading() as db:
             return runs.get(db, run_id)
 
-    def decisions(self, run_id: str) -> list[tuple[str | None, Decision]]:
+    def decisions(self, run_id: str, finding_id: str | None = None) -> list[tuple[str | None, Decision]]:
         with self._database.reading() as db:
-            return records.decisions(db, run_id)
+            return records.decisions(db, run_id, finding_id)
 
     def finding(self, finding_id: str) -> LedgerFinding:
         with self._database.reading() as db:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from heartbeat.clock import new_id, to_text
+from heartbeat.clock import from_text, new_id, to_text
 from heartbeat.model import Brief, FindingEvent, State
 from heartbeat.stores.sqlite import findings
-from heartbeat.stores.sqlite.rows import instant, read_incident, read_ledger_finding, when
+from heartbeat.stores.sqlite.rows import instant, read_incident, read_ledger_finding, reader
 
 
 def read(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief:
@@ -26,11 +26,16 @@ def read(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief
     before = db.execute("SELECT until FROM briefs ORDER BY rowid DESC LIMIT 1").fetchone()
     return Brief(
         id=new_id("brief", now),
-        since=when(before["until"]) if before else None,
+        since=_read_until(before) if before else None,
         until=now,
         items=tuple(map(read_ledger_finding, items)),
         incidents=tuple(map(read_incident, incidents)),
     )
+
+
+@reader
+def _read_until(row: sqlite3.Row) -> datetime:
+    return from_text(row["until"])
 
 
 def consume(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief:

@@ -1,4 +1,4 @@
-"""What SQLite's errors mean to a person, as LedgerError (trying again can help) or LedgerCorrupt (it cannot)."""
+"""What SQLite's errors mean to a person: LedgerError (trying again can help), LedgerCorrupt or LedgerMistake."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from heartbeat.errors import LedgerCorrupt, LedgerError
+from heartbeat.errors import LedgerCorrupt, LedgerError, LedgerMistake, LedgerMoved
 
 _SET_ASIDE = "start `heartbeat run`, which sets it aside and says so, or run `heartbeat ledger quarantine`"
 _NOT_OPENED = "it or its folder cannot be opened for writing; give this user access to both"
@@ -24,15 +24,6 @@ _PASSING = {
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
 }
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-# Rules of the tables that only damage can break; a broken CHECK or NOT NULL is a mistake of ours.
-_BROKEN_RULES = frozenset(
-    {
-        3091,  # SQLITE_CONSTRAINT_DATATYPE, which Python does not name
-        sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY,
-        sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
-        sqlite3.SQLITE_CONSTRAINT_UNIQUE,
-    }
-)
 # SQLite reports these under its general code, as it does a mistake in our own SQL.
 _DAMAGE_WORDS = ("no such table", "no such column", "has no column", "unsupported file format", "Could not decode")
 
@@ -45,9 +36,9 @@ def corrupt(name: str, cause: str) -> LedgerCorrupt:
     return LedgerCorrupt(f"cannot use the ledger {name}: {cause}; {_SET_ASIDE}")
 
 
-def moved(name: str) -> LedgerCorrupt:
+def moved(name: str) -> LedgerMoved:
     """For a file that lost its name while it was open."""
-    return LedgerCorrupt(f"cannot go on with the ledger {name}: it was taken away or replaced meanwhile; start again")
+    return LedgerMoved(f"cannot go on with the ledger {name}: it was taken away or replaced meanwhile; start again")
 
 
 def unusable(name: str, error: OSError) -> LedgerError:
@@ -75,10 +66,11 @@ def explained(name: str) -> Iterator[None]:
 
 def _explain(name: str, error: sqlite3.DatabaseError) -> LedgerError | None:
     # The low byte is the kind, the rest the detail. Python's own errors have no code.
-    code = getattr(error, "sqlite_errorcode", 0)
-    kind = code & 0xFF
-    if kind in _DAMAGE or code in _BROKEN_RULES or any(words in str(error) for words in _DAMAGE_WORDS):
+    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if kind in _DAMAGE or any(words in str(error) for words in _DAMAGE_WORDS):
         return corrupt(name, f"it is damaged ({error})")
+    if kind == sqlite3.SQLITE_CONSTRAINT:
+        return LedgerMistake(f"cannot record this in the ledger {name}: {error}; please report this")
     if kind in _PASSING:
         return LedgerError(f"cannot use the ledger {name}: {_PASSING[kind]} ({error})")
     return None

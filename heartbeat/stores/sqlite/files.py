@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from heartbeat.errors import NotFound
+from heartbeat.folders import keep_owner, make_private
 from heartbeat.stores.sqlite.failures import corrupt, unusable
 
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -51,12 +52,12 @@ def create(path: Path, fill: Callable[[Path], None]) -> None:
     """Make the file with *fill* under another name, then give it its own; one that appeared meanwhile stays."""
     draft = path.with_name(f"{path.name}.new-{os.getpid()}-{os.urandom(4).hex()}")
     try:
-        _make_folder(path.parent)
+        make_private(path.parent)
         handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         os.fchmod(handle, 0o600)  # whatever the umask
         os.close(handle)
         fill(draft)
-        _keep_owner(draft)
+        keep_owner(draft)
         _rename(draft, path)
         _sync_folder(path.parent)
     except FileExistsError:
@@ -129,20 +130,6 @@ def _rename(source: str | Path, target: str | Path) -> None:
         os.rename(source, target)
     else:
         os.unlink(source)
-
-
-def _make_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        _keep_owner(folder)
-
-
-def _keep_owner(path: Path) -> None:
-    # Root, looking after somebody's installation, must not lock its owner out of the ledger.
-    if os.geteuid() == 0:
-        around = path.parent.stat()
-        os.chown(path, around.st_uid, around.st_gid)
 
 
 def _sync_folder(folder: Path) -> None:

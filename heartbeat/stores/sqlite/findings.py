@@ -19,7 +19,6 @@ from heartbeat.stores.sqlite.rows import (
     read_ledger_finding,
     reader,
     text,
-    to_json,
 )
 
 _INSERT = """
@@ -32,18 +31,23 @@ _INSERT = """
         :run_id, :wake_id, :title, :kind, :body, :urgency, :useful_until, :starts_at, :occurred_at, :source, :url,
         :origin, :when_absent, :data
     )"""
-_KNOWN = """
+_CURRENT = """
     SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending
     FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
-    WHERE findings.id IN (
-        SELECT id FROM findings WHERE job = :job AND current = 1 AND key IN (SELECT value FROM json_each(:keys))
-        UNION SELECT id FROM findings WHERE job = :job AND current = 1 AND when_absent <> 'keep'
-    )"""
+    WHERE findings.job = ? AND findings.current = 1 AND """
+_TO_MISS = f"{_CURRENT} findings.when_absent <> 'keep'"
+_KEYS_AT_ONCE = 500
 
 
 def known(db: sqlite3.Connection, job: str, keys: Collection[str]) -> dict[str, Known]:
     """What *keys* of a job stand for now, and every other key whose absence means something."""
-    rows = db.execute(_KNOWN, {"job": job, "keys": to_json([text(key) for key in keys])})
+    rows = db.execute(_TO_MISS, (text(job),)).fetchall()
+    stored = sorted({text(key) for key in keys})
+    for start in range(0, len(stored), _KEYS_AT_ONCE):
+        some = stored[start : start + _KEYS_AT_ONCE]
+        # As parameters: SQLite's JSON functions end a text at its first NUL.
+        marks = ", ".join("?" * len(some))
+        rows += db.execute(f"{_CURRENT} findings.key IN ({marks})", (text(job), *some))
     return {item.finding.key: item for item in map(_read_known, rows)}
 
 
@@ -122,10 +126,10 @@ def replaced(db: sqlite3.Connection, finding_ids: Iterable[str]) -> set[str]:
 
 
 def get(db: sqlite3.Connection, finding_id: str) -> LedgerFinding:
-    row = db.execute("SELECT * FROM findings WHERE id = ?", (finding_id,)).fetchone()
+    row = db.execute("SELECT * FROM findings WHERE id = ?", (text(finding_id),)).fetchone()
     if row is None:
         raise NotFound(f"cannot find the finding {finding_id!r}; `heartbeat ledger list` shows those there are")
-    events = db.execute("SELECT * FROM finding_events WHERE finding_id = ? ORDER BY rowid", (finding_id,))
+    events = db.execute("SELECT * FROM finding_events WHERE finding_id = ? ORDER BY rowid", (row["id"],))
     return replace(read_ledger_finding(row), events=tuple(map(read_event, events)))
 
 
@@ -137,7 +141,7 @@ def latest(
     rows = db.execute(
         "SELECT * FROM findings WHERE (:job IS NULL OR job = :job) AND (:state IS NULL OR state = :state) "
         "AND (:key IS NULL OR key = :key) ORDER BY rowid DESC LIMIT :limit",
-        {"job": job, "state": state, "key": key, "limit": limit},
+        {"job": job and text(job), "state": state, "key": key and text(key), "limit": limit},
     )
     return [read_ledger_finding(row) for row in rows]
 

@@ -12,6 +12,7 @@ from heartbeat.stores.sqlite.rows import instant, read_incident, read_streak, te
 
 def streaks(db: sqlite3.Connection, job: str) -> dict[str, Streak]:
     """The streaks of *job* and of its sources, by subject."""
+    job = text(job)
     # '0' follows '/': all that starts with `source:JOB/`, whatever signs the names hold.
     rows = db.execute(
         "SELECT * FROM streaks WHERE subject = ? OR (subject >= ? AND subject < ?)",

@@ -121,6 +121,7 @@ def forget(db: sqlite3.Connection, before: datetime, batch: int) -> int:
     return len(settled)
 
 
+@reader
 def _is_settled(row: sqlite3.Row) -> bool:
     return item_version(_read_item(row)) in json.loads(row["settled_versions"])
 

@@ -10,7 +10,16 @@ from datetime import datetime
 
 from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, Step, View
 from heartbeat.stores.sqlite import findings, incidents, plans, runs
-from heartbeat.stores.sqlite.rows import instant, read_finding, reader
+from heartbeat.stores.sqlite.rows import instant, read_finding, reader, text
+
+# Both tables have columns of these names.
+_DECISIONS = """
+    SELECT findings.*, decisions.finding_id, decisions.key AS decided_key, decisions.title AS decided_title,
+    decisions.action, decisions.change AS decided_change, decisions.rule AS decided_rule,
+    decisions.reason AS decided_reason, decisions.trace
+    FROM decisions LEFT JOIN findings ON findings.id = decisions.finding_id
+    WHERE decisions.run_id = :run AND (:finding IS NULL OR decisions.finding_id = :finding)
+    ORDER BY decisions.number"""
 
 
 def record(
@@ -49,25 +58,21 @@ def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime)
     return View(state, findings.known(db, job, keys), incidents.streaks(db, job))
 
 
-def decisions(db: sqlite3.Connection, run_id: str) -> list[tuple[str | None, Decision]]:
+def decisions(db: sqlite3.Connection, run_id: str, finding_id: str | None) -> list[tuple[str | None, Decision]]:
     """The decisions of a run, in order; of a finding that is not on record any more only key and title are left."""
     runs.get(db, run_id)
-    rows = db.execute("SELECT * FROM decisions WHERE run_id = ? ORDER BY number", (run_id,)).fetchall()
-    return [(row["finding_id"], replace(_read_decision(row), finding=_reported(db, row))) for row in rows]
-
-
-def _reported(db: sqlite3.Connection, row: sqlite3.Row) -> Finding:
-    kept = db.execute("SELECT * FROM findings WHERE id = ?", (row["finding_id"],)).fetchone()
-    return replace(read_finding(kept), title=row["title"]) if kept else Finding(row["key"], row["title"])
+    rows = db.execute(_DECISIONS, {"run": text(run_id), "finding": finding_id and text(finding_id)})
+    return [(row["finding_id"], _read_decision(row)) for row in rows]
 
 
 @reader
 def _read_decision(row: sqlite3.Row) -> Decision:
+    key, title = row["decided_key"], row["decided_title"]
     return Decision(
-        finding=Finding(row["key"], row["title"]),
+        finding=replace(read_finding(row), title=title) if row["id"] is not None else Finding(key, title),
         action=Action(row["action"]),
-        change=Change(row["change"]),
-        rule=row["rule"],
-        reason=row["reason"],
+        change=Change(row["decided_change"]),
+        rule=row["decided_rule"],
+        reason=row["decided_reason"],
         trace=tuple(Step(*step) for step in json.loads(row["trace"])),
     )

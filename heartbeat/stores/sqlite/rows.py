@@ -68,7 +68,7 @@ def reader(read: Callable[[sqlite3.Row], Record]) -> Callable[[sqlite3.Row], Rec
     def checked(row: sqlite3.Row) -> Record:
         try:
             return read(row)
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             raise Damaged(f"{read.__name__}: {error}") from error
 
     return checked

@@ -145,8 +145,10 @@ def cancel(db: sqlite3.Connection, wake_id: str, reason: str, now: datetime) -> 
 
 
 def get(db: sqlite3.Connection, wake_id: str) -> Wake:
-    _state(db, wake_id)
-    return _read(db, db.execute("SELECT * FROM wakes WHERE id = ?", (wake_id,)).fetchone())
+    row = db.execute("SELECT * FROM wakes WHERE id = ?", (text(wake_id),)).fetchone()
+    if row is None:
+        raise _not_found(wake_id)
+    return _read(db, row)
 
 
 def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Wake]:
@@ -162,8 +164,12 @@ def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Wake]:
 def _state(db: sqlite3.Connection, wake_id: str) -> str:
     row = db.execute("SELECT state FROM wakes WHERE id = ?", (text(wake_id),)).fetchone()
     if row is None:
-        raise NotFound(f"cannot find the wake {wake_id!r}; `heartbeat wakes list` shows those there are")
+        raise _not_found(wake_id)
     return str(row["state"])
+
+
+def _not_found(wake_id: str) -> NotFound:
+    return NotFound(f"cannot find the wake {wake_id!r}; `heartbeat wakes list` shows those there are")
 
 
 def _leave(

@@ -1,0 +1,29 @@
+"""Troubles: said once, over once, and gone with the job they were about."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from heartbeat.troubles import Troubles
+
+
+def test_a_trouble_is_logged_when_it_is_news_and_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+    troubles = Troubles()
+    with caplog.at_level(logging.INFO, "heartbeat"):
+        for _ in range(3):
+            troubles.report("ledger", OSError("the disk is full"))
+        assert troubles.all() == (("ledger_trouble", "the disk is full"),)
+        for _ in range(3):
+            troubles.over("ledger")
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["trouble", "trouble_over"]
+    assert troubles.all() == ()
+
+
+def test_troubles_of_jobs_that_are_gone_are_forgotten() -> None:
+    troubles = Troubles()
+    for place in ("run:old", "run:kept", "outbox"):
+        troubles.report(place, ValueError(place))
+    troubles.keep(["run:kept", "job:kept"])
+    assert [message for _, message in troubles.all()] == ["run:kept", "outbox"]
