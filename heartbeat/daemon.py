@@ -11,6 +11,7 @@ import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -52,6 +53,7 @@ class Daemon:
         self._looked_at = self._started[1]
         self._tidied_at: datetime | None = None
         self._fatal: BaseException | None = None
+        self._is_draining = False
         self._alarm = Alarm(lambda: self._words.put("due"))
         self._pool = ThreadPoolExecutor(house.config.settings.daemon.workers, thread_name_prefix="run")
 
@@ -143,6 +145,8 @@ class Daemon:
     def _run(self, job: Job, slot: datetime, note: str) -> None:
         """One run, in a thread of the pool; nothing it raises may end the thread unseen."""
         try:
+            if self._is_draining:
+                return  # it waited for a worker; its slot is unclaimed, and the next start makes up for it
             ticked = tick(self._house, job, slot, self._house.clock(), note=note)
             if ticked.wake_id:
                 self._courier.ring()
@@ -234,12 +238,12 @@ class Daemon:
     def _drain(self) -> None:
         """Let what runs finish within the bound, then end it; results are written down either way."""
         event("stopping", running=len(self._running))
+        self._is_draining = True
         end = time.monotonic() + self._house.config.settings.daemon.drain.total_seconds()
-        while self._running and self._fatal is None and time.monotonic() < end:
-            try:
-                self._words.get(timeout=max(0.0, end - time.monotonic()))
-            except Empty:
-                break
+        while self._running and self._fatal is None and (left := end - time.monotonic()) > 0:
+            with suppress(Empty):
+                self._words.get(timeout=min(left, PERIOD))
+            self._beat(self._house.clock())
         self._house.stop.set()
         self._alarm.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from contextlib import suppress
@@ -25,6 +26,8 @@ def run() -> None:
 
     Exit 4: the configuration is not valid. Exit 5: another daemon runs here.
     """
+    # Until the daemon listens for it, a request to reload must not end the start.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     call = shell("run")
     config = call.config()
     start_logging(config.settings.log.level, behind=True)

@@ -95,6 +95,23 @@ def test_an_ending_daemon_leaves_no_process_and_sends_the_wake_again_later(home:
     assert len(home.handed()) == 2
 
 
+def test_what_waits_for_a_worker_when_the_daemon_is_stopped_is_not_started_any_more(home: Home) -> None:
+    home.script("one", "#!/bin/sh\nsleep 1\necho '{\"wakeAgent\": false}'\n")
+    jobs = [f'[jobs.job-{number}]\nscript = "jobs/one.sh"\nevery = "1h"' for number in range(20)]
+    home.configure("\n".join(jobs), daemon='workers = 2\ndrain = "8s"')
+    daemon = home.start()
+    wait_for(lambda: home.count("SELECT count(*) FROM runs") >= 2, 30, "two runs")
+    began = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - began < 6
+    assert home.count("SELECT count(*) FROM runs") <= 4
+    assert home.count("SELECT count(*) FROM runs WHERE state <> 'ended'") == 0
+    daemon = home.start()
+    wait_for(lambda: home.count("SELECT count(*) FROM runs WHERE state = 'ended'") == 20, 60, "the other runs")
+    assert daemon.stop() == 0
+    assert breaches(home) == []
+
+
 BROKEN = ("[jobs", "[jobs.nowhere]\nevery = '1s'", "[jobs.calm]\nevery = 'often'", "surprise = 1")
 
 
