@@ -35,13 +35,19 @@ def hand_over(house: House, job: str, nothing: str) -> None:
 
 def print_gate(told: Iterable[tuple[Finding, Change]], nothing: str) -> None:
     """A line of JSON for each finding, and the gate as the last line; *nothing* is its reason when there is none."""
-    lines = [json.dumps(_fields(finding, change), default=plain_value) for finding, change in told]
+    lines = [json.dumps(_line(finding, change), default=plain_value) for finding, change in told]
     gate = {"wakeAgent": bool(lines), "reason": f"{len(lines)} to tell" if lines else nothing}
     print("\n".join([*lines, json.dumps(gate)]), flush=True)
 
 
-def _fields(finding: Finding, change: Change) -> dict[str, object]:
-    fields = {
+def _line(finding: Finding, change: Change) -> dict[str, object]:
+    fields = {**as_fields(finding, change), "body": finding.body}
+    return {name: value for name, value in fields.items() if value}
+
+
+def as_fields(finding: Finding, change: Change) -> dict[str, object]:
+    """What every answer of `tick` says of a finding."""
+    return {
         "key": finding.key,
         "title": finding.title,
         "kind": finding.kind,
@@ -49,9 +55,7 @@ def _fields(finding: Finding, change: Change) -> dict[str, object]:
         "starts_at": finding.starts_at,
         "useful_until": finding.useful_until,
         "change": change,
-        "body": finding.body,
     }
-    return {name: value for name, value in fields.items() if value}
 
 
 def _settle(house: House, wake_id: str) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from heartbeat.agents import find_agent
 from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
-from heartbeat.cli.handover import GATE_AGENT, hand_over, print_gate
+from heartbeat.cli.handover import GATE_AGENT, as_fields, hand_over, print_gate
 from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
 from heartbeat.clock import new_id, utc_now
 from heartbeat.errors import Invalid, NotFound
@@ -161,18 +161,8 @@ def _data(outcome: _Outcome) -> dict[str, Any]:
 
 
 def _finding(decision: Decision) -> dict[str, Any]:
-    finding = decision.finding
-    return {
-        "key": finding.key,
-        "title": finding.title,
-        "kind": finding.kind,
-        "urgency": finding.urgency,
-        "starts_at": finding.starts_at,
-        "useful_until": finding.useful_until,
-        "change": decision.change,
-        "action": decision.action,
-        "action_reason": decision.reason,
-    }
+    fields = as_fields(decision.finding, decision.change)
+    return {**fields, "action": decision.action, "action_reason": decision.reason}
 
 
 def _text(outcome: _Outcome, *, dry_run: bool) -> str:
