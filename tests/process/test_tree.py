@@ -22,6 +22,8 @@ from heartbeat.process import Command, become_reaper, child, end_strays, execute
 
 PYTHON = sys.executable
 PR_SET_CHILD_SUBREAPER = 36
+LONG = 60.0
+"""Seconds; a wait that must not be taken is made this long, so that taking it shows on the slowest machine."""
 
 
 @pytest.fixture(autouse=True)
