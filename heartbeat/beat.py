@@ -51,6 +51,22 @@ class House:
     """The instant that scripts and rules are to take as now; what is written down is dated by the clock."""
 
 
+class Halt(Event):
+    """Set for one run alone, or for every run when heartbeat stops."""
+
+    def __init__(self, stop: Event) -> None:
+        super().__init__()
+        self._stop = stop
+        self.reason = "heartbeat was stopping"
+
+    def is_set(self) -> bool:
+        return self._stop.is_set() or super().is_set()
+
+    def end_for(self, reason: str) -> None:
+        self.reason = reason
+        self.set()
+
+
 @dataclass(frozen=True, slots=True)
 class Ticked:
     """One run, as far as it came."""
@@ -63,15 +79,25 @@ class Ticked:
     wake_id: str | None = None
 
 
-def tick(house: House, job: Job, slot: datetime | None, now: datetime, *, note: str = "", agent: str = "") -> Ticked:
+def tick(
+    house: House,
+    job: Job,
+    slot: datetime | None,
+    now: datetime,
+    *,
+    note: str = "",
+    agent: str = "",
+    halt: Halt | None = None,
+) -> Ticked:
     """Run a job once, from claim to record. Raises Refused when the slot is taken or the job already runs."""
+    halt = halt or Halt(house.stop)
     run = Run(new_id("run", now), job.name, "manual" if slot is None else "schedule", slot, now)
     house.ledger.claim(run, owner(), note=note)
     passed_step("claim")
     try:
-        execution, judgement = run_and_judge(house, job, run, now)
+        execution, judgement = run_and_judge(house, job, run, now, halt)
         if judgement is None:
-            persist(house, lambda: house.ledger.abandon(run.id, "heartbeat was stopping", execution.ended_at))
+            persist(house, lambda: house.ledger.abandon(run.id, halt.reason, execution.ended_at))
             return Ticked(run.id, execution, None)
         choose = chooser(house, job, judgement, execution.ended_at, wakeable=bool(agent) or house.agent is not None)
         name = agent or (house.agent.name if house.agent else "")
@@ -94,10 +120,10 @@ def passed_step(name: str) -> None:
         hook(name)
 
 
-def run_and_judge(house: House, job: Job, run: Run, now: datetime) -> tuple[Execution, Judgement | None]:
-    """Run the script once and judge it; no judgement when it was ended because heartbeat is stopping."""
+def run_and_judge(house: House, job: Job, run: Run, now: datetime, halt: Event) -> tuple[Execution, Judgement | None]:
+    """Run the script once and judge it; no judgement when it was ended because *halt* was set."""
     token = secrets.token_urlsafe(12)
-    execution = _execute(house, job, run, now, token)
+    execution = _execute(house, job, run, now, token=token, halt=halt)
     passed_step("run")
     if execution.interrupted:
         return execution, None
@@ -107,7 +133,7 @@ def run_and_judge(house: House, job: Job, run: Run, now: datetime) -> tuple[Exec
     return execution, judgement
 
 
-def _execute(house: House, job: Job, run: Run, now: datetime, token: str) -> Execution:
+def _execute(house: House, job: Job, run: Run, now: datetime, *, token: str, halt: Event) -> Execution:
     try:
         env = environment(
             job,
@@ -123,7 +149,7 @@ def _execute(house: House, job: Job, run: Run, now: datetime, token: str) -> Exe
         # A secret that is gone, a full cache folder: the script was not started, which is this run's outcome.
         return Execution(now, house.clock(), start_error=str(error))
     command = Command(job.argv, env, str(house.home.config), job.timeout, run.id)
-    return redacted(execute(command, house.stop, house.clock), {name: env[name] for name in job.secrets})
+    return redacted(execute(command, halt, house.clock), {name: env[name] for name in job.secrets})
 
 
 def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford base 32: no i, l, o, u
@@ -13,12 +16,32 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at the clocks of the machine."""
+
+    wall: datetime
+    """UTC; may be set at any time."""
+    running: float
+    """Seconds that stand still while the machine is suspended."""
+    elapsed: float
+    """Seconds that go on then."""
+
+
+def read_clocks() -> Reading:
+    """The present instant, and how much time passed, awake and in all."""
+    # On macOS the clock of this name goes on in sleep, unlike time.monotonic.
+    through_sleep = time.CLOCK_MONOTONIC if sys.platform == "darwin" else time.CLOCK_BOOTTIME
+    return Reading(utc_now(), time.monotonic(), time.clock_gettime(through_sleep))
+
+
 def to_text(instant: datetime) -> str:
     """Fixed-width UTC text whose order is the order of the instants: `2026-06-10T08:00:00.000000Z`."""
     if instant.tzinfo is None:
         raise ValueError(f"cannot write {instant!r}: it has no offset; make it aware")
     # strftime would write the year 999 with three digits, which breaks the order and cannot be read back.
-    return instant.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    utc = instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+    return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def from_text(text: str) -> datetime:
@@ -26,7 +49,7 @@ def from_text(text: str) -> datetime:
     try:
         instant = datetime.fromisoformat(text)
         if instant.tzinfo is not None:
-            return instant.astimezone(UTC)
+            return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
         problem = "it has no offset"
     except (ValueError, OverflowError):  # the latter: in UTC it lies before the year 1 or after 9999
         problem = "it is no date and time of the calendar"

@@ -11,6 +11,7 @@ HeartbeatError              exit 1  internal_error
 │   └── LedgerTooNew        exit 4  integrity_error
 ├── AgentError              exit 1  agent_error        (retryable says whether to try again)
 └── Refused                 exit 5  refused
+    └── SlotTaken           exit 5  refused            (waiting does not help: it has its fate)
 
 A message starts with "cannot", quotes the value, and ends with what to do.
 """
@@ -116,3 +117,7 @@ class Refused(HeartbeatError):
 
     code = "refused"
     exit_code = 5
+
+
+class SlotTaken(Refused):
+    """The due instant has its fate already; the schedule goes on after it."""

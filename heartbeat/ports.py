@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from heartbeat.model import (
     Brief,
+    ClockEvent,
     Decision,
     Execution,
+    Fate,
     Incident,
     JobState,
     Judgement,
@@ -17,9 +19,13 @@ from heartbeat.model import (
     Plan,
     QueueItem,
     Run,
+    Slot,
     View,
     Wake,
 )
+
+TRUSTED = timedelta(hours=3)
+"""How far the clock may be set back before what was entered under it stops counting (Debian's cron has the same)."""
 
 Alive = Callable[[str], bool]
 """Whether the process that an owner text (`PID:START`) names still runs."""
@@ -47,20 +53,34 @@ class Ledger(Protocol):
 
     # The beat
 
-    def job_state(self, job: str, now: datetime) -> JobState:
-        """The state of *job*; a job never seen before is anchored at *now*."""
+    def enlist(self, schedules: Iterable[tuple[str, str]], now: datetime) -> Collection[str]:
+        """Take note of the jobs that are to run, each with the identity of its schedule; `off` for a disabled one.
 
-    def peek_state(self, job: str) -> JobState | None:
-        """The state of *job*, if it was ever seen; changes nothing."""
+        A job that was never seen, or whose schedule is another now, begins anew: anchored at *now*, with no slot
+        behind it. Returns the names of those. One whose schedule the ledger does not know yet goes on as it is.
+        """
+
+    def states(self) -> Mapping[str, JobState]:
+        """The state of every job ever seen."""
+
+    def state(self, job: str) -> JobState | None:
+        """The state of *job*, if it was ever seen."""
 
     def claim(self, run: Run, owner: str, *, note: str = "") -> None:
         """Enter *run* (state `running`) and its slot, if it has one, as claimed.
 
-        Raises Refused when the slot was claimed before, or while another run of the job is unfinished.
+        Raises SlotTaken when the slot has a fate, and lets the schedule of the job go on after it; Refused while
+        another run of the job is unfinished, and before the instant of the slot. Two fates do not count:
+        `interrupted`, which may be run again, and one entered more than TRUSTED after the run's start, under a
+        clock that was wrong.
         """
 
-    def skip(self, job: str, slot_at: datetime, reason: str, now: datetime) -> None:
-        """Enter a slot that will not run, with its reason; a slot that has a fate already keeps it."""
+    def pass_over(self, fates: Sequence[tuple[str, Fate]], now: datetime) -> None:
+        """Enter how slots ended that will not run, each with its job, in one transaction.
+
+        A slot that has a fate already keeps it (but for one entered under a clock that was wrong, as in `claim`).
+        The schedule of each job goes on after the last of its slots.
+        """
 
     def move_on(self, job: str, now: datetime) -> None:
         """Let the schedule of *job* go on from *now*, its new anchor, without entering a slot."""
@@ -85,6 +105,9 @@ class Ledger(Protocol):
 
     def orphaned(self, alive: Alive) -> list[str]:
         """Ids of the running runs and the sending wakes whose owner is gone."""
+
+    def note_clock(self, event: ClockEvent) -> None:
+        """Enter what happened to the clock."""
 
     # Wakes
 
@@ -146,6 +169,14 @@ class Ledger(Protocol):
         """The latest run of each job."""
 
     def run(self, run_id: str) -> Run: ...
+
+    def slots(
+        self, job: str | None = None, state: str | None = None, limit: int = 50, at: datetime | None = None
+    ) -> list[Slot]:
+        """The latest due instants with their fates, newest first; with *at*, the one, or the stretch, that holds it."""
+
+    def clock_events(self, limit: int = 50) -> list[ClockEvent]:
+        """Newest first."""
 
     def decisions(self, run_id: str, finding_id: str | None = None) -> list[tuple[str | None, Decision]]:
         """The decisions of a run, in order (`known` is None), each with the id of its finding; or those about one."""

@@ -212,14 +212,14 @@ def test_faults_push_the_next_slots_away_and_a_good_run_brings_them_back(bench: 
     backoffs = []
     for minute in range(9):
         bench.tick(minute)
-        state = bench.ledger.peek_state("check")
+        state = bench.ledger.state("check")
         assert state is not None
         assert state.backoff_until is not None
         backoffs.append((state.backoff_until - at(minute)) / timedelta(minutes=1))
     assert backoffs == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     bench.place.says("check", {"wakeAgent": False})
     bench.tick(9)
-    state = bench.ledger.peek_state("check")
+    state = bench.ledger.state("check")
     assert state is not None
     assert state.backoff_until is None
 

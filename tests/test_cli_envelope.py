@@ -22,6 +22,9 @@ FACTS = [
     ("tick", "check", "--dry-run"),
     ("jobs",),
     ("next",),
+    ("slots",),
+    ("clock",),
+    ("schedule", "explain", "@daily"),
     ("runs",),
     ("queue", "add", "--message", "Call", "--due", "2026-06-10T08:00:00Z"),
     ("queue", "list"),
@@ -35,14 +38,24 @@ FACTS = [
 """Calls that print facts and end well in a home that was never used."""
 
 VERBS = [
-    *("demo", "init", "check", "run", "tick", "jobs", "next", "runs", "why", "brief", "health"),
+    *("demo", "init", "check", "run", "tick", "jobs", "next", "slots", "clock", "runs", "why", "brief", "health"),
     *("queue", "queue add", "queue list", "queue cancel", "ledger", "ledger list", "ledger get", "ledger export"),
-    *("ledger quarantine", "wakes", "wakes list", "wakes retry", "wakes cancel", "gate", "gate check"),
+    *(
+        "schedule",
+        "schedule explain",
+        "ledger quarantine",
+        "wakes",
+        "wakes list",
+        "wakes retry",
+        "wakes cancel",
+        "gate",
+        "gate check",
+    ),
 ]
 
 
 def command_of(words: tuple[str, ...]) -> str:
-    return " ".join(words[:2] if words[0] in ("queue", "ledger", "wakes", "gate") else words[:1])
+    return " ".join(words[:2] if words[0] in ("queue", "ledger", "schedule", "wakes", "gate") else words[:1])
 
 
 @pytest.mark.parametrize("words", FACTS, ids=" ".join)
@@ -71,6 +84,8 @@ def test_the_same_call_without_json_is_text_for_people(place: Place, words: tupl
         (("next", "no-such"), 3, "not_found"),
         (("why", "run_none"), 3, "not_found"),
         (("why", "nonsense"), 3, "not_found"),
+        (("why", "check@2026-06-10T08:00:00Z"), 3, "not_found"),
+        (("slots", "no-such"), 3, "not_found"),
         (("ledger", "get", "fnd_none"), 3, "not_found"),
         (("wakes", "retry", "wake_none"), 3, "not_found"),
         (("wakes", "cancel", "wake_none"), 3, "not_found"),
@@ -78,6 +93,10 @@ def test_the_same_call_without_json_is_text_for_people(place: Place, words: tupl
         (("check", "no-such.toml"), 4, "invalid_config"),
         (("queue", "add", "--message", "x", "--due", "tomorrow"), 4, "invalid_input"),
         (("next", "--from", "tomorrow"), 4, "invalid_input"),
+        (("why", "check@tomorrow"), 4, "invalid_input"),
+        (("slots", "--state", "nosuch"), 4, "invalid_input"),
+        (("schedule", "explain", "at 9"), 4, "invalid_input"),
+        (("schedule", "explain", "@daily", "--zone", "Nowhere"), 4, "invalid_input"),
         (("brief", "--since", "tomorrow"), 4, "invalid_input"),
         (("tick", "check", "--now", "tomorrow"), 4, "invalid_input"),
         (("ledger", "list", "--state", "nosuch"), 4, "invalid_input"),

@@ -34,7 +34,10 @@ def test_a_job_is_shown_with_its_last_run_and_its_next_slot(place: Place) -> Non
     assert check == {
         "job": "check",
         "enabled": True,
+        "paused": False,
         "schedule": "every 10m",
+        "zone": "Europe/Berlin",
+        "overdue_since": None,
         "script": f"{place.folder}/jobs/check.sh",
         "last_run_id": told["run_id"],
         "verdict": "quiet",
@@ -80,7 +83,7 @@ def test_the_next_instants_follow_the_owners_clock_over_its_changes(
 ) -> None:
     place.configure(CONFIG.replace('every = "10m"', schedule))
     coming = place.data("next", "check", "--from", start, "-n", str(max(1, len(expected))))["next"]
-    assert coming == [{"job": "check", "at": instant} for instant in expected]
+    assert coming == [{"job": "check", "at": instant, "note": ""} for instant in expected]
     assert place.call("next", "check", "--from", start).status == 0
 
 

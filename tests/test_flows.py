@@ -73,14 +73,14 @@ class World:
         """Let time pass, as the daemon would: what is due runs, what waits is delivered."""
         home = find_home(str(self.folder), {})
         house = House(self.ledger, home, load(home, os.environ), self.agent, os.environ, threading.Event(), utc_now)
+        self.ledger.enlist(((job.name, job.timing.identity) for job in house.config.jobs.values()), start)
         # The child's time limit runs on the real clock.
         with freeze_time(start, ignore=["heartbeat.process"]) as clock:
             while utc_now() <= start + timedelta(hours=hours):
                 for job in house.config.jobs.values():
                     now = utc_now()
-                    move = next_move(job.schedule, self.ledger.job_state(job.name, now), now, BERLIN)
-                    if move.skip:
-                        self.ledger.skip(job.name, move.skip, move.reason, now)
+                    move = next_move(job.timing, job.policy, self.ledger.states()[job.name], now)
+                    self.ledger.pass_over([(job.name, fate) for fate in move.fates], now)
                     if move.start:
                         tick(house, job, move.start, now)
                 deliver_due(house)

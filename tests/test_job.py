@@ -9,21 +9,24 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as run_with
 from hypothesis import strategies as st
 
-from heartbeat.config.fields import Between
 from heartbeat.config.secret import Secret
+from heartbeat.config.times import Between
 from heartbeat.errors import ConfigError, HeartbeatError, Problem
 from heartbeat.job import Config, Job, load
 from heartbeat.job.environment import agent_environment, environment
-from heartbeat.job.header import read_header
+from heartbeat.job.header import Header, read_header
 from heartbeat.job.script import Script
+from heartbeat.job.timing import fault_of
 from heartbeat.paths import Home, share
-from heartbeat.schedule import At, Cron, Every
+from heartbeat.schedule import EVERY_DAY, At, Cron, Every, Schedule, Timing, Window, next_slot
+from heartbeat.slots import Policy
 
 NOW = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
 HEADER = """\
@@ -91,6 +94,16 @@ def header_faults(text: bytes) -> tuple[Problem, ...]:
     return ()
 
 
+def job_at(folder: Path, config: str) -> Job:
+    (job,) = load_at(folder, config).jobs.values()
+    return job
+
+
+def only(job: Job) -> Schedule:
+    (schedule,) = job.timing.schedules
+    return schedule
+
+
 # Which script
 
 
@@ -98,7 +111,7 @@ def test_a_script_of_the_owner_is_found_by_the_jobs_name(tmp_path: Path) -> None
     script = script_at(tmp_path / "home/jobs/disk_space.sh")
     job = load_at(tmp_path, "jobs.disk-space.every = '1h'").jobs["disk-space"]
     assert (job.script, job.argv) == (script, (str(script),))
-    assert job.schedule == Every(timedelta(hours=1))
+    assert only(job) == Every(timedelta(hours=1))
     assert (job.require_token, job.timeout, job.dialect) == (False, timedelta(seconds=60), "strict")
 
 
@@ -108,7 +121,7 @@ def test_a_script_is_given_beside_the_configuration_from_home_or_whole(tmp_path:
     config = f"jobs.any = {{ script = '{given.format(folder=tmp_path)}', cron = '@daily' }}"
     job = load_at(tmp_path, config).jobs["any"]
     assert os.path.samefile(job.script, script)
-    assert job.schedule == Cron("@daily")
+    assert only(job) == Cron("@daily")
 
 
 def test_a_link_to_a_script_is_followed(tmp_path: Path) -> None:
@@ -220,12 +233,12 @@ def test_a_folder_a_fifo_and_nothing_at_all_are_no_scripts(tmp_path: Path) -> No
 def test_the_header_declares_and_the_configuration_overrides(tmp_path: Path) -> None:
     script_at(tmp_path / "home/jobs/x.sh", HEADER)
     declared = load_at(tmp_path, "[jobs.x]").jobs["x"]
-    assert (declared.schedule, declared.timeout) == (Every(timedelta(minutes=15)), timedelta(seconds=20))
+    assert (only(declared), declared.timeout) == (Every(timedelta(minutes=15)), timedelta(seconds=20))
     assert (declared.prompt, declared.description) == ("Say what it is.", "Looks at things.")
     assert declared.options == {"depth": 3, "share": 0.5, "names": ["a"]}
     config = "jobs.x = { cron = '0 9 * * *', timeout = '5s', prompt = 'Mine.', options = { depth = 4, share = 1 } }"
     wanted = load_at(tmp_path, config).jobs["x"]
-    assert (wanted.schedule, wanted.timeout, wanted.prompt) == (Cron("0 9 * * *"), timedelta(seconds=5), "Mine.")
+    assert (only(wanted), wanted.timeout, wanted.prompt) == (Cron("0 9 * * *"), timedelta(seconds=5), "Mine.")
     assert wanted.options == {"depth": 4, "share": 1, "names": ["a"]}
 
 
@@ -295,7 +308,7 @@ def test_a_header_is_read_up_to_64_kib_and_no_further(tmp_path: Path) -> None:
     for extra, fits in (("", True), ("x", False)):
         script_at(tmp_path / "home/jobs/x.sh", f"{begin}{fill}{extra}\n{end}")
         if fits:
-            assert load_at(tmp_path, "[jobs.x]").jobs["x"].schedule == Every(timedelta(minutes=5))
+            assert only(job_at(tmp_path, "[jobs.x]")) == Every(timedelta(minutes=5))
         else:
             (problem,) = problems_at(tmp_path, "[jobs.x]")
             assert "in the first 64 KiB" in problem.remedy
@@ -354,6 +367,7 @@ SCHEDULES = [
     ("", "", "jobs.x", "cannot tell when to run it"),
     ("", "every = '1h', cron = '@daily'", "jobs.x.cron", "every and cron at once"),
     ("", "cron = '@daily', at = '2030-01-01T00:00:00Z'", "jobs.x.at", "cron and at at once"),
+    ("", "every = '1h', schedule = 'weekdays at 9'", "jobs.x.schedule", "every and schedule at once"),
     ("# every = '5m'\n# at = '2030-01-01T00:00:00Z'\n", "", "tool.heartbeat.at", "every and at at once"),
 ]
 
@@ -371,7 +385,180 @@ def test_a_job_needs_exactly_one_schedule(tmp_path: Path, header: str, job: str,
 def test_one_schedule_of_the_owner_replaces_two_of_the_script(tmp_path: Path) -> None:
     script_at(tmp_path / "home/jobs/x.sh", HEADER.replace("# timeout", "# cron = '@daily'\n# timeout"))
     job = load_at(tmp_path, "jobs.x.at = 2030-01-01T00:00:00+01:00").jobs["x"]
-    assert job.schedule == At(datetime(2029, 12, 31, 23, tzinfo=UTC))
+    assert only(job) == At(datetime(2029, 12, 31, 23, tzinfo=UTC))
+
+
+# When
+
+
+@pytest.mark.parametrize(
+    ("written", "schedules", "words"),
+    [
+        ("every = '90m'", (Every(timedelta(minutes=90)),), "every 1h30m"),
+        ("cron = '0 9 * * *'", (Cron("0 9 * * *"),), "cron 0 9 * * *"),
+        ("cron = ['@daily', '0 9 * * *']", (Cron("@daily"), Cron("0 9 * * *")), "cron @daily; cron 0 9 * * *"),
+        ("cron = ['@daily', '@daily']", (Cron("@daily"),), "cron @daily; cron @daily"),
+        ("at = 2030-01-01T00:00:00Z", (At(datetime(2030, 1, 1, tzinfo=UTC)),), "at 2030-01-01T09:00:00+09:00"),
+        (
+            "at = ['2030-01-01T00:00:00Z', '2031-01-01T00:00:00Z']",
+            (At(datetime(2030, 1, 1, tzinfo=UTC)), At(datetime(2031, 1, 1, tzinfo=UTC))),
+            "at 2030-01-01T09:00:00+09:00; at 2031-01-01T09:00:00+09:00",
+        ),
+        ("schedule = 'every 10m'", (Every(timedelta(minutes=10)),), "every 10m"),
+        (
+            "schedule = ['every 10m', '0 9 * * *']",
+            (Every(timedelta(minutes=10)), Cron("0 9 * * *")),
+            "every 10m; 0 9 * * *",
+        ),
+    ],
+)
+def test_a_schedule_is_kept_as_it_works_and_as_it_is_written(
+    tmp_path: Path, written: str, schedules: tuple[Schedule, ...], words: str
+) -> None:
+    script_at(tmp_path / "home/jobs/x.sh")
+    job = job_at(tmp_path, f"owner.zone = 'Asia/Tokyo'\njobs.x = {{ {written} }}")
+    assert (job.timing.schedules, job.schedule) == (schedules, words)
+
+
+@pytest.mark.parametrize(
+    ("declared", "count"), [("schedule = ['weekdays at 9', 'every 1h']", 2), ("cron = ['@daily', '@weekly']", 2)]
+)
+def test_a_header_may_declare_several_schedules(tmp_path: Path, declared: str, count: int) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER.replace('every = "15m"', declared))
+    assert len(job_at(tmp_path, "[jobs.x]").timing.schedules) == count
+    assert only(job_at(tmp_path, "jobs.x.every = '1m'")) == Every(timedelta(minutes=1))
+
+
+def test_what_bounds_a_schedule_bounds_also_the_one_of_the_header(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    config = """
+    owner.zone = "Asia/Tokyo"
+    [jobs.x]
+    zone = "Europe/Berlin"
+    between = ["08:00-12:00", "22:00-02:00"]
+    days = ["mon-fri", "sun"]
+    until = 2030-01-01T00:00:00+01:00
+    """
+    assert job_at(tmp_path, config).timing == Timing(
+        (Every(timedelta(minutes=15)),),
+        ZoneInfo("Europe/Berlin"),
+        between=(Window(480, 720), Window(1320, 120)),
+        days=frozenset({0, 1, 2, 3, 4, 6}),
+        until=datetime(2029, 12, 31, 23, tzinfo=UTC),
+    )
+    assert job_at(tmp_path, "owner.zone = 'Asia/Tokyo'\n[jobs.x]").timing == Timing(
+        (Every(timedelta(minutes=15)),), ZoneInfo("Asia/Tokyo"), days=EVERY_DAY
+    )
+
+
+def test_what_becomes_of_a_slot_that_cannot_simply_run_is_the_jobs_policy(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    assert job_at(tmp_path, "[jobs.x]").policy == Policy()
+    config = "jobs.x = { catch_up = 'skip', max_late = '2h', overlap = 'replace', rerun_interrupted = true }"
+    assert job_at(tmp_path, config).policy == Policy("skip", timedelta(hours=2), "replace", rerun_interrupted=True)
+    assert job_at(tmp_path, "jobs.x.paused = true").policy == Policy(paused=True)
+
+
+@pytest.mark.parametrize("more", ["", ", overlap = 'queue'"])
+def test_every_slot_can_run_only_when_they_queue(tmp_path: Path, more: str) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    assert job_at(tmp_path, f"jobs.x = {{ catch_up = 'all'{more} }}").policy == Policy("all", overlap="queue")
+
+
+def test_each_job_has_its_own_steady_share_of_the_jitter(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    config = "".join(f"[jobs.job-{number}]\nscript = 'jobs/x.sh'\njitter = '1m'\n" for number in range(300))
+    jobs = load_at(tmp_path, config).jobs
+    shifts = {name: job.timing.shift for name, job in jobs.items()}
+    assert shifts == {name: job.timing.shift for name, job in load_at(tmp_path, config).jobs.items()}
+    assert {shift.total_seconds() for shift in shifts.values()} <= set(range(60))
+    assert len(set(shifts.values())) > 50
+    assert shifts["job-0"] == timedelta(seconds=17)  # another would move every slot of it
+
+
+@pytest.mark.parametrize("jitter", ["0s", "1s"])
+def test_a_jitter_of_less_than_two_seconds_moves_nothing(tmp_path: Path, jitter: str) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    assert job_at(tmp_path, f"jobs.x.jitter = '{jitter}'").timing.shift == timedelta()
+
+
+def test_an_instant_that_the_owner_names_is_not_moved(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    for written in ("at = 2030-01-01T00:00:00Z", "schedule = 'at 2030-01-01T00:00:00Z'"):
+        assert job_at(tmp_path, f"jobs.x = {{ jitter = '24h', {written} }}").timing.shift == timedelta()
+    assert job_at(tmp_path, "jobs.x = { jitter = '24h', every = '1h' }").timing.shift > timedelta()
+
+
+NEVER = [
+    ("cron = '0 9 * * *', between = '10:00-12:00'", "between", "never comes due"),
+    ("cron = '0 9 * * mon', days = 'tue'", "days", "never comes due"),
+    ("cron = '0 12 * * *', between = '22:00-06:00', days = 'mon'", "between", "never comes due"),
+    ("cron = ['0 9 * * *', '0 13 * * *'], between = '10:00-12:00'", "between", "never comes due"),
+    ("at = 2030-01-01T12:00:00+01:00, between = '13:00-14:00'", "between", "never comes due"),
+    ("every = '24h', between = '08:00-18:00'", "between", "would depend on when heartbeat first saw the job"),
+    ("every = '7d', days = 'weekdays'", "days", "would depend on when"),
+    ("every = '12h', between = ['08:00-12:00', '12:00-18:00']", "between", "would depend on when"),
+    ("every = '90m', between = '08:00-08:20'", "between", "cannot run it every 1h30m"),
+]
+
+
+@pytest.mark.parametrize(("written", "key", "message"), NEVER)
+def test_a_job_that_never_comes_due_or_only_by_chance_is_told(
+    tmp_path: Path, written: str, key: str, message: str
+) -> None:
+    script_at(tmp_path / "home/jobs/x.sh")
+    (problem,) = problems_at(tmp_path, f"owner.zone = 'Europe/Berlin'\njobs.x = {{ {written} }}")
+    assert problem.key == f"jobs.x.{key}"
+    assert problem.message.startswith("cannot")
+    assert message in problem.message
+    assert problem.remedy
+
+
+SOMETIMES = [
+    "cron = '0 9 * * *', between = '09:00-12:00'",
+    "cron = '0 12 * * *', between = '09:00-12:00'",
+    "cron = ['0 9 * * *', '0 11 * * *'], between = '10:00-12:00'",
+    "cron = '0 0 29 2 *', days = 'mon'",
+    "cron = '0 1 * * tue', between = '22:00-06:00', days = 'mon'",
+    "at = 1970-01-01T00:00:00Z, between = '00:00-02:00'",
+    "every = '10h', between = ['08:00-12:00', '12:00-18:00']",
+    "every = '1d', days = 'mon'",
+    "every = '5d', between = '00:00-24:00', days = 'weekdays'",
+    "every = '7d', between = '00:00-24:00'",
+    "every = '8h', between = '22:00-06:00', days = 'sun'",
+    "every = '11m', between = '08:00-08:01'",
+    "cron = '0 9 * * *', between = '10:00-12:00', jitter = 5",
+]
+
+
+@pytest.mark.parametrize("written", SOMETIMES)
+def test_a_job_that_comes_due_inside_its_windows_is_not_refused(tmp_path: Path, written: str) -> None:
+    script_at(tmp_path / "home/jobs/x.sh")
+    config = f"owner.zone = 'Europe/Berlin'\njobs.x = {{ {written} }}"
+    if "jitter = 5" in written:  # one fault is not told as two
+        assert [problem.key for problem in problems_at(tmp_path, config)] == ["jobs.x.jitter"]
+    else:
+        assert job_at(tmp_path, config).timing.schedules
+
+
+@given(
+    period=st.integers(1, 20_000),
+    start=st.integers(0, 1439),
+    end=st.integers(0, 1440),
+    days=st.frozensets(st.integers(0, 6), min_size=1),
+    anchor=st.integers(0, 7 * 1440 - 1),
+)
+def test_an_interval_that_is_not_refused_comes_due_wherever_it_begins(
+    period: int, start: int, end: int, days: frozenset[int], anchor: int
+) -> None:
+    assume(start != end)
+    timing = Timing((Every(timedelta(minutes=period)),), ZoneInfo("UTC"), between=(Window(start, end),), days=days)
+    begun = datetime(2026, 6, 8, tzinfo=UTC) + timedelta(minutes=anchor)
+    if fault_of(timing) is None:
+        assert next_slot(timing, begun, anchor=begun) is not None
+
+
+# All faults, many jobs
 
 
 def test_faults_of_settings_scripts_headers_and_secrets_are_told_at_once(tmp_path: Path) -> None:
@@ -393,7 +580,7 @@ def test_faults_of_settings_scripts_headers_and_secrets_are_told_at_once(tmp_pat
         """,
     )
     assert [problem.key for problem in problems] == [
-        *("agent.attempts", "jobs.gone.every", "agent.secrets.KEY", "jobs.gone.script", "jobs.bare.script", ""),
+        *("agent.attempts", "agent.secrets.KEY", "jobs.gone.every", "jobs.gone.script", "jobs.bare.script", ""),
         *("jobs.good.secrets.KEY", "jobs.good.options.nonsense", "jobs.good.options.depth"),
     ]
 
@@ -404,6 +591,62 @@ def test_a_fault_is_not_told_a_second_time_as_another(tmp_path: Path) -> None:
     assert problem.key == "jobs.x.every"
     (problem,) = problems_at(tmp_path, "jobs.nowhere = { script = 5, every = '1h' }")
     assert problem.key == "jobs.nowhere.script"
+
+
+def test_a_fault_of_a_script_that_many_jobs_run_is_told_once(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", "#!/bin/sh\n# /// script\n# x\n# ///\n")
+    config = "".join(f"[jobs.job-{number}]\nscript = 'jobs/x.sh'\n" for number in range(300))
+    (problem,) = problems_at(tmp_path, config)
+    assert problem.file.endswith("x.sh")
+
+
+def test_of_very_many_problems_the_first_hundred_are_told_and_that_there_are_more(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh")
+    config = "".join(f"[jobs.job-{number}]\nscript = 'jobs/x.sh'\nevery = {number}\n" for number in range(300))
+    problems = problems_at(tmp_path, config)
+    assert [problem.key for problem in problems[:100]] == [f"jobs.job-{number}.every" for number in range(100)]
+    assert [str(problem).partition(": ")[2] for problem in problems[100:]] == [
+        "cannot list every problem: there are more than 100; correct these first"
+    ]
+
+
+def test_jobs_share_what_is_equal_and_their_script_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    read: list[Script] = []
+
+    def noted(script: Script) -> Header:
+        read.append(script)
+        return read_header(script)
+
+    monkeypatch.setattr("heartbeat.job.programs.read_header", noted)
+    same = (
+        "script = 'jobs/x.sh', every = '2h', between = '08:00-18:00', prompt = 'Look.', timeout = '9s', max_late = '1h'"
+    )
+    first, second = load_at(tmp_path, f"jobs.a = {{ {same} }}\njobs.b = {{ {same} }}").jobs.values()
+    assert len(read) == 1
+    assert first.name != second.name
+    for part in ("script", "argv", "timing", "schedule", "policy", "timeout", "prompt", "options", "env", "secrets"):
+        assert getattr(first, part) is getattr(second, part), part
+
+
+def test_a_shared_script_is_looked_up_anew_on_another_path(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x", "#!/usr/bin/env my-interpreter\n")
+    script_at(tmp_path / "bin/my-interpreter")
+    config = f"""
+    jobs.a = {{ script = 'jobs/x', every = '1h', env = {{ PATH = '{tmp_path}/bin' }} }}
+    jobs.b = {{ script = 'jobs/x', every = '1h' }}
+    """
+    assert [problem.key for problem in problems_at(tmp_path, config)] == ["jobs.b.script"]
+
+
+def test_of_very_many_scripts_only_some_are_listed(tmp_path: Path) -> None:
+    for number in range(60):
+        script_at(tmp_path / f"home/jobs/check-{number:02}")
+    (problem,) = problems_at(tmp_path, "jobs.check-5x.every = '1h'")
+    assert "check-49, …" in problem.remedy
+    assert "did you mean 'check-5" in problem.remedy
 
 
 def test_another_file_can_be_checked_in_the_same_home(tmp_path: Path) -> None:
@@ -550,6 +793,12 @@ def test_the_environment_is_exactly_the_declared_one(tmp_path: Path) -> None:
     assert stat.S_IMODE((home / "cache").stat().st_mode) == 0o700
 
 
+def test_the_child_of_a_job_with_a_zone_of_its_own_lives_in_that(tmp_path: Path) -> None:
+    script_at(tmp_path / "home/jobs/x.sh", HEADER)
+    given = environment_at(tmp_path, "owner.zone = 'Asia/Tokyo'\njobs.x.zone = 'Europe/Berlin'")
+    assert (given["TZ"], given["HEARTBEAT_ZONE"]) == ("Europe/Berlin", "Asia/Tokyo")
+
+
 def test_a_manual_run_has_no_slot(tmp_path: Path) -> None:
     script_at(tmp_path / "home/jobs/x.sh", HEADER)
     assert environment_at(tmp_path, "[jobs.x]", slot=None)["HEARTBEAT_SLOT"] == ""
@@ -635,8 +884,9 @@ def test_the_agent_gets_its_own_variables_and_finds_the_same_home(tmp_path: Path
 
 
 def test_a_job_has_the_documented_defaults() -> None:
-    job = Job("x", Path("/x"), ("/x",), Every(timedelta(minutes=1)))
+    job = Job("x", Path("/x"), ("/x",), Timing((Every(timedelta(minutes=1)),), ZoneInfo("UTC")))
     assert (job.timeout, job.dialect, job.dedupe, job.enabled) == (timedelta(seconds=60), "strict", "identity", True)
+    assert job.policy == Policy("once", None, "skip", rerun_interrupted=False, paused=False)
 
 
 @given(st.timedeltas(min_value=timedelta(seconds=1), max_value=timedelta(days=366)))

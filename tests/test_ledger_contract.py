@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 import heartbeat.stores
 from heartbeat.clock import new_id
 from heartbeat.decide import Rules, decide
-from heartbeat.errors import HeartbeatError, Invalid, NotFound, Refused
+from heartbeat.errors import HeartbeatError, Invalid, NotFound, Refused, SlotTaken
 from heartbeat.model import (
     Action,
     Captured,
     Change,
+    ClockEvent,
     Decision,
     Execution,
+    Fate,
     FaultChange,
     Finding,
     Gate,
@@ -35,6 +37,8 @@ from heartbeat.model import (
     Plan,
     QueueItem,
     Run,
+    Slot,
+    SlotState,
     Source,
     State,
     Step,
@@ -45,7 +49,7 @@ from heartbeat.model import (
     Wake,
     WhenAbsent,
 )
-from heartbeat.ports import Ledger
+from heartbeat.ports import TRUSTED, Ledger
 from heartbeat.stores.memory import open_memory
 from heartbeat.stores.sqlite import SqliteLedger, item_key, item_version
 
@@ -153,84 +157,315 @@ def states(ledger: Ledger, key: str = "k") -> list[State]:
     return [row.state for row in reversed(ledger.findings(key=key))]
 
 
-# Jobs and slots
+# Jobs
 
 
-def test_a_job_is_anchored_when_it_is_first_seen(ledger: Ledger) -> None:
-    assert ledger.job_state(JOB, at(0)).anchor_at == at(0)
-    assert ledger.job_state(JOB, at(99)).anchor_at == at(0)
+def state_of(ledger: Ledger, job: str = JOB) -> JobState:
+    state = ledger.state(job)
+    assert state is not None
+    assert ledger.states()[job] == state
+    return state
+
+
+def test_a_job_begins_when_it_is_first_enlisted(ledger: Ledger) -> None:
+    assert ledger.state(JOB) is None
+    assert list(ledger.enlist([(JOB, "every 600s"), ("b", "off")], at(0))) == [JOB, "b"]
+    assert state_of(ledger) == JobState(JOB, at(0), schedule="every 600s")
+    assert list(ledger.enlist([(JOB, "every 600s"), ("c", "off")], at(5))) == ["c"]
+    assert {name: state.anchor_at for name, state in ledger.states().items()} == {JOB: at(0), "b": at(0), "c": at(5)}
+
+
+def test_schedules_are_asked_for_once_however_they_come(ledger: Ledger) -> None:
+    assert len(ledger.enlist(((f"job-{number}", "off") for number in range(3)), at(0))) == 3
+    assert len(ledger.enlist(iter([]), at(1))) == 0
+    assert len(ledger.states()) == 3
+
+
+def test_a_job_whose_schedule_is_another_now_begins_anew(ledger: Ledger) -> None:
+    ledger.enlist([(JOB, "every 600s"), ("b", "off")], at(0))
+    record(ledger, 5, plan=Plan(backoff_until=at(60), fingerprint="f"))
+    before = state_of(ledger)
+    assert list(ledger.enlist([(JOB, "every 300s"), ("b", "off")], at(9))) == [JOB]
+    assert state_of(ledger) == replace(before, anchor_at=at(9), last_slot_at=None, attempts=0, schedule="every 300s")
+    assert (before.backoff_until, before.fingerprint, before.attempts) == (at(60), "f", 1)
+
+
+def test_a_schedule_that_was_not_known_is_learnt_and_the_job_goes_on(ledger: Ledger) -> None:
+    record(ledger, 5)
+    assert list(ledger.enlist([(JOB, "every 300s")], at(9))) == []
+    state = state_of(ledger)
+    assert (state.anchor_at, state.last_slot_at, state.schedule) == (at(5), at(5), "every 300s")
+    assert list(ledger.enlist([(JOB, "every 900s")], at(9))) == [JOB]
+
+
+@pytest.mark.parametrize("minute", [2, 9])
+def test_the_schedule_can_be_moved_on_without_a_slot_and_back(ledger: Ledger, minute: int) -> None:
+    pass_over(ledger, 6, fate(5))
+    ledger.move_on(JOB, at(minute))
+    state = state_of(ledger)
+    assert (state.anchor_at, state.last_slot_at) == (at(minute), at(minute))
+    assert [slot.slot_at for slot in ledger.slots()] == [at(5)]
+
+
+def test_moving_on_a_job_never_seen_enters_it(ledger: Ledger) -> None:
+    ledger.move_on(JOB, at(3))
+    assert state_of(ledger).last_slot_at == at(3)
+
+
+# Slots
+
+SKIPPED, MISSED = SlotState.SKIPPED, SlotState.MISSED
+TRUSTED_MINUTES = TRUSTED / timedelta(minutes=1)
+
+
+def fate(first: float, last: float | None = None, state: SlotState = SKIPPED, reason: str = "late") -> Fate:
+    """Of one slot, or of a stretch with a slot each minute."""
+    if last is None:
+        return Fate(state, at(first), at(first), reason)
+    return Fate(state, at(first), at(last), reason, int(last - first) + 1)
+
+
+def pass_over(ledger: Ledger, minute: float, *fates: Fate, job: str = JOB) -> None:
+    ledger.pass_over([(job, each) for each in fates], at(minute))
+
+
+def slot_at(ledger: Ledger, minute: float, job: str = JOB) -> Slot:
+    (found,) = ledger.slots(job, at=at(minute))
+    return found
+
+
+def claim(ledger: Ledger, slot: float, now: float | None = None) -> Run:
+    run = replace(a_run(slot if now is None else now), slot_at=at(slot))
+    ledger.claim(run, OWNER)
+    return run
+
+
+def interrupt(ledger: Ledger, slot: float) -> Run:
+    run = claim(ledger, slot)
+    ledger.abandon(run.id, "heartbeat stops", at(slot))
+    return run
 
 
 def test_a_claim_moves_the_schedule_on_in_the_same_step(ledger: Ledger) -> None:
-    ledger.claim(a_run(5), OWNER)
-    assert ledger.job_state(JOB, at(9)).last_slot_at == at(5)
+    run = claim(ledger, 5)
+    assert state_of(ledger) == JobState(JOB, at(5), at(5), attempts=1)
+    assert slot_at(ledger, 5) == Slot(JOB, at(5), at(5), 1, SlotState.CLAIMED, "", run.id, at(5), 1)
 
 
 def test_a_claimed_run_is_on_record_as_running(ledger: Ledger) -> None:
     run = a_run(5)
-    ledger.claim(run, OWNER)
+    ledger.claim(run, OWNER, note="stands for two")
     assert ledger.run(run.id) == run
+    record(ledger, 6, run=run)
+    slot = slot_at(ledger, 5)
+    assert (slot.state, slot.at, slot.reason) == (SlotState.RAN, at(6), "stands for two")
 
 
-def test_a_slot_is_claimed_once(ledger: Ledger) -> None:
+def test_a_slot_is_claimed_once_and_the_schedule_goes_on_after_it(ledger: Ledger) -> None:
     record(ledger, 5)
+    ledger.move_on(JOB, at(2))
     again = replace(a_run(6), slot_at=at(5))
-    with pytest.raises(Refused, match="slot is ran by run run_"):
+    with pytest.raises(
+        SlotTaken, match=r"cannot run 'vip-mail' for 2026-06-10T08:05.*slot is ran by run run_.*by hand"
+    ):
         ledger.claim(again, OWNER)
     with pytest.raises(NotFound):
         ledger.run(again.id)
+    assert state_of(ledger).last_slot_at == at(5)
+    assert [slot.state for slot in ledger.slots()] == [SlotState.RAN]
 
 
 def test_a_job_has_one_run_at_a_time(ledger: Ledger) -> None:
     first = a_run(0)
     ledger.claim(first, OWNER)
-    with pytest.raises(Refused, match=f"cannot run 'vip-mail': its run {first.id}"):
-        ledger.claim(a_run(1), OWNER)
-    with pytest.raises(Refused):
-        ledger.claim(a_run(1, slot=False), OWNER)
+    for other in (a_run(1), a_run(1, slot=False)):
+        with pytest.raises(Refused, match=f"cannot run 'vip-mail': its run {first.id}") as caught:
+            ledger.claim(other, OWNER)
+        assert not isinstance(caught.value, SlotTaken)
     ledger.claim(a_run(1, "another-job"), OWNER)
-    assert ledger.job_state(JOB, at(2)).last_slot_at == at(0)
+    assert state_of(ledger).last_slot_at == at(0)
+
+
+def test_a_slot_never_runs_before_its_instant(ledger: Ledger) -> None:
+    with pytest.raises(Refused, match=r"it is only 2026-06-10T08:04:.*wait until then") as caught:
+        claim(ledger, 5, now=4.99)
+    assert not isinstance(caught.value, SlotTaken)
+    assert ledger.slots() == []
+    assert ledger.state(JOB) is None
 
 
 def test_a_skipped_slot_moves_the_schedule_on_and_is_never_run(ledger: Ledger) -> None:
-    ledger.skip(JOB, at(5), "the job backs off", at(6))
-    assert ledger.job_state(JOB, at(9)).last_slot_at == at(5)
-    with pytest.raises(Refused, match="that slot is skipped"):
-        ledger.claim(a_run(5), OWNER)
+    pass_over(ledger, 6, fate(5, reason="the job backs off"))
+    assert state_of(ledger) == JobState(JOB, at(6), at(5))
+    assert slot_at(ledger, 5) == Slot(JOB, at(5), at(5), 1, SKIPPED, "the job backs off", None, at(6), 0)
+    with pytest.raises(SlotTaken, match="that slot is skipped; run it by hand"):
+        claim(ledger, 5)
 
 
-def test_a_slot_that_ran_is_not_skipped_afterwards(ledger: Ledger) -> None:
-    record(ledger, 5)
-    ledger.skip(JOB, at(5), "too late", at(6))
-    with pytest.raises(Refused, match="slot is ran"):
-        ledger.claim(replace(a_run(7), slot_at=at(5)), OWNER)
+def test_any_number_of_slots_of_any_jobs_is_passed_over_at_once(ledger: Ledger) -> None:
+    record(ledger, 0)
+    fates = [(JOB, fate(1)), ("b", fate(2, 8, MISSED)), (JOB, fate(3)), ("b", Fate(SKIPPED, at(9), at(20), "", None))]
+    ledger.pass_over(fates, at(30))
+    ledger.pass_over([], at(30))
+    assert {name: (state.anchor_at, state.last_slot_at) for name, state in ledger.states().items()} == {
+        JOB: (at(0), at(3)), "b": (at(30), at(20)),
+    }  # fmt: skip
+    assert [(slot.slot_at, slot.state) for slot in ledger.slots(JOB)] == [
+        (at(3), SKIPPED), (at(1), SKIPPED), (at(0), SlotState.RAN),
+    ]  # fmt: skip
+    assert [(slot.slot_at, slot.last_at, slot.count) for slot in ledger.slots("b")] == [
+        (at(9), at(20), None), (at(2), at(8), 7),
+    ]  # fmt: skip
 
 
 def test_an_older_slot_does_not_move_the_schedule_back(ledger: Ledger) -> None:
-    ledger.skip(JOB, at(5), "late", at(6))
-    ledger.skip(JOB, at(2), "late", at(6))
-    assert ledger.job_state(JOB, at(9)).last_slot_at == at(5)
+    pass_over(ledger, 6, fate(5))
+    pass_over(ledger, 6, fate(2))
+    assert state_of(ledger).last_slot_at == at(5)
 
 
-@pytest.mark.parametrize("minute", [2, 9])
-def test_the_schedule_can_be_moved_on_without_a_slot_and_back(ledger: Ledger, minute: int) -> None:
-    ledger.skip(JOB, at(5), "late", at(6))
-    ledger.move_on(JOB, at(minute))
-    state = ledger.job_state(JOB, at(9))
-    assert (state.anchor_at, state.last_slot_at) == (at(minute), at(minute))
+@pytest.mark.parametrize("passed", [fate(5), fate(5, 9), fate(2, 9), fate(2, 5)])
+@pytest.mark.parametrize("how", ["claimed", "ran", "skipped", "interrupted"])
+def test_a_fate_is_kept_and_the_rest_of_a_stretch_gets_its_own(ledger: Ledger, passed: Fate, how: str) -> None:
+    if how == "skipped":
+        pass_over(ledger, 5, fate(5, reason="backs off"))
+    elif how == "interrupted":
+        interrupt(ledger, 5)
+    else:
+        run = claim(ledger, 5)
+        if how == "ran":
+            record(ledger, 5, run=run)
+    before = slot_at(ledger, 5)
+    assert before.state == how
+    for _ in range(2):
+        pass_over(ledger, 30, passed)
+        assert slot_at(ledger, 5) == before
+        for minute in range(2, 10):
+            if minute != 5:
+                held = passed.first <= at(minute) <= passed.last
+                assert [slot.reason for slot in ledger.slots(at=at(minute))] == ["late"] * held
+        assert len(ledger.slots()) == (1 if passed.first == passed.last else 2)
+    assert state_of(ledger).last_slot_at == passed.last
 
 
-def test_moving_on_a_job_never_seen_enters_it(ledger: Ledger) -> None:
+@pytest.mark.parametrize("later", [fate(6), fate(5), fate(10), fate(5, 10), fate(6, 9), fate(2, 7), fate(7, 14)])
+def test_what_lies_in_a_stretch_keeps_the_fate_of_the_stretch(ledger: Ledger, later: Fate) -> None:
+    pass_over(ledger, 20, fate(5, 10, MISSED, "nobody was there"))
+    stretch = slot_at(ledger, 7)
+    pass_over(ledger, 30, later)
+    assert {slot_at(ledger, minute) for minute in range(5, 11)} == {stretch}
+    for minute in (2, 4, 11, 14):
+        assert len(ledger.slots(at=at(minute))) == (later.first <= at(minute) <= later.last)
+    assert ledger.slots(at=at(4.5), job="other") == []
+
+
+@pytest.mark.parametrize("minute", [5, 7, 10])
+def test_no_slot_in_a_stretch_is_run_and_the_schedule_goes_on_after_all_of_it(ledger: Ledger, minute: int) -> None:
+    pass_over(ledger, 20, fate(5, 10, MISSED))
     ledger.move_on(JOB, at(3))
-    assert ledger.job_state(JOB, at(9)).last_slot_at == at(3)
+    with pytest.raises(SlotTaken, match="that slot is missed"):
+        claim(ledger, minute, now=20)
+    assert state_of(ledger).last_slot_at == at(10)
+    for free in (4, 11):
+        record(ledger, 20, run=claim(ledger, free, now=20))
+
+
+def test_an_interrupted_slot_can_be_run_again_and_its_runs_are_counted(ledger: Ledger) -> None:
+    interrupt(ledger, 0)
+    for attempt in (1, 2):
+        assert state_of(ledger) == JobState(JOB, at(0), at(0), interrupted_at=at(0), attempts=attempt)
+        interrupt(ledger, 0)
+    run = claim(ledger, 0, now=5)
+    state = state_of(ledger)
+    assert (state.interrupted_at, state.attempts) == (None, 4)
+    record(ledger, 6, run=run)
+    slot = slot_at(ledger, 0)
+    assert (slot.state, slot.run_id, slot.attempts, slot.at) == (SlotState.RAN, run.id, 4, at(6))
+    with pytest.raises(SlotTaken, match=f"slot is ran by run {run.id}"):
+        claim(ledger, 0, now=7)
+
+
+def test_only_the_latest_slot_counts_as_interrupted(ledger: Ledger) -> None:
+    interrupt(ledger, 0)
+    pass_over(ledger, 9, fate(3))
+    state = state_of(ledger)
+    assert (state.last_slot_at, state.interrupted_at, state.attempts) == (at(3), None, 0)
+    assert slot_at(ledger, 0).state is SlotState.INTERRUPTED
+
+
+@pytest.mark.parametrize("ahead", [TRUSTED_MINUTES, TRUSTED_MINUTES + 1])
+@pytest.mark.parametrize("wrong", [fate(5), fate(5, 10), fate(2, 10)])
+def test_a_fate_entered_under_a_clock_far_ahead_gives_way(ledger: Ledger, ahead: float, wrong: Fate) -> None:
+    pass_over(ledger, 20 + ahead, wrong)
+    pass_over(ledger, 20, fate(5, reason="right"))
+    assert slot_at(ledger, 5).reason == ("late" if ahead == TRUSTED_MINUTES else "right")
+    pass_over(ledger, 20, fate(5, 8, reason="right too"))
+    reasons = [[slot.reason for slot in ledger.slots(at=at(minute))] for minute in (6, 8)]
+    if ahead > TRUSTED_MINUTES:
+        assert reasons == [["right too"]] * 2
+    elif wrong.first != wrong.last:
+        assert reasons == [["late"]] * 2
+
+
+def test_a_slot_whose_fate_was_entered_under_a_clock_far_ahead_can_run(ledger: Ledger) -> None:
+    pass_over(ledger, TRUSTED_MINUTES + 60, fate(5), fate(20, 50))
+    for minute in (5, 50, 30, 20):
+        with pytest.raises(SlotTaken):
+            claim(ledger, minute, now=60)
+        record(ledger, 59.9, run=claim(ledger, minute, now=59.9))
+        slot = slot_at(ledger, minute)
+        assert (slot.state, slot.slot_at, slot.last_at, slot.count) == (SlotState.RAN, at(minute), at(minute), 1)
+
+
+def test_rows_of_a_wrong_clock_inside_a_new_stretch_are_gone_but_a_claimed_one_stays(ledger: Ledger) -> None:
+    run = claim(ledger, 6, now=9000)
+    pass_over(ledger, 9000, fate(5), fate(7, 50), fate(4, 8))
+    pass_over(ledger, 20, fate(3, 10, reason="right"))
+    assert {slot_at(ledger, minute).reason for minute in (3, 4, 5, 7, 8, 10)} == {"right"}
+    assert slot_at(ledger, 6).run_id == run.id
+    pass_over(ledger, 20, fate(6))
+    assert slot_at(ledger, 6).state is SlotState.CLAIMED
 
 
 def test_runs_by_hand_have_no_slot(ledger: Ledger) -> None:
     run = a_run(5, slot=False)
     ledger.claim(run, OWNER)
     record(ledger, 5, run=run)
-    assert ledger.job_state(JOB, at(9)).last_slot_at is None
+    assert state_of(ledger).last_slot_at is None
+    assert ledger.slots() == []
     ledger.claim(a_run(5), OWNER)
+
+
+def test_slots_are_listed_by_their_instant_newest_first(ledger: Ledger) -> None:
+    pass_over(ledger, 20, fate(9), fate(2, 5, MISSED))
+    record(ledger, 21, run=claim(ledger, 7, now=20))
+    pass_over(ledger, 20, fate(7), fate(3), job="a")
+    assert [(slot.job, slot.slot_at) for slot in ledger.slots()] == [
+        (JOB, at(9)), ("a", at(7)), (JOB, at(7)), ("a", at(3)), (JOB, at(2)),
+    ]  # fmt: skip
+    assert [slot.slot_at for slot in ledger.slots(JOB, limit=2)] == [at(9), at(7)]
+    assert [slot.slot_at for slot in ledger.slots(state="missed")] == [at(2)]
+    assert [slot.slot_at for slot in ledger.slots("a", "skipped", limit=1)] == [at(7)]
+    assert ledger.slots("a", "missed") == []
+    assert [(slot.job, slot.slot_at) for slot in ledger.slots(at=at(3))] == [("a", at(3)), (JOB, at(2))]
+    assert [slot.job for slot in ledger.slots(at=at(3), limit=1)] == ["a"]
+    assert [slot.job for slot in ledger.slots(at=at(3), state="missed")] == [JOB]
+    assert ledger.slots(JOB, at=at(6)) == []
+
+
+# The clock
+
+
+def test_what_happened_to_the_clock_is_listed_in_the_order_it_was_noticed(ledger: Ledger) -> None:
+    events = [
+        ClockEvent(at(0), "forward", 86400.5, "set to the next day"),
+        ClockEvent(at(-9), "back", -90000.0, "\u00fc"),
+        ClockEvent(at(1), "zone", 0.0, "Europe/Berlin to Asia/Kathmandu"),
+    ]
+    for event in events:
+        ledger.note_clock(event)
+    assert ledger.clock_events() == events[::-1]
+    assert ledger.clock_events(limit=1) == events[2:]
 
 
 # Runs
@@ -334,8 +569,8 @@ def test_an_abandoned_run_and_its_slot_are_interrupted(ledger: Ledger) -> None:
         record(ledger, 2, run=run)
     with pytest.raises(Refused, match="is interrupted already"):
         ledger.abandon(run.id, "again", at(2))
-    with pytest.raises(Refused, match="that slot is interrupted"):
-        ledger.claim(replace(a_run(3), slot_at=at(0)), OWNER)
+    slot = slot_at(ledger, 0)
+    assert (slot.state, slot.reason, slot.at) == (SlotState.INTERRUPTED, "heartbeat stops", at(1))
     ledger.claim(a_run(3), OWNER)
 
 
@@ -401,24 +636,22 @@ def test_a_view_holds_what_is_reported_and_what_must_not_go_absent_unseen(ledger
     record(ledger, 1, lambda _view: (decision("reported", Action.DROP),), job="other")
     view = ledger.view(JOB, ["reported", "unknown"], at(2))
     assert sorted(view.known) == ["disk", "meeting", "reported"]
-    assert view.state == ledger.job_state(JOB, at(2))
+    assert view.state == state_of(ledger)
 
 
 def test_a_view_of_a_job_never_seen_changes_nothing(ledger: Ledger) -> None:
     view = ledger.view("new-job", ["k"], at(2))
     assert (view.state.anchor_at, view.known, view.streaks) == (at(2), {}, {})
-    assert ledger.peek_state("new-job") is None
-    assert ledger.job_state("new-job", at(3)).anchor_at == at(3)
-    assert ledger.peek_state("new-job") == ledger.job_state("new-job", at(4))
+    assert ledger.state("new-job") is None
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_a_complete_run_ends_the_baseline_and_the_plan_sets_the_backoff(ledger: Ledger, verdict: Verdict) -> None:
     record(ledger, 0, verdict=verdict, plan=Plan(backoff_until=at(9)))
-    state = ledger.job_state(JOB, at(1))
+    state = state_of(ledger)
     assert (state.baseline_done, state.backoff_until) == (not verdict.is_fault, at(9))
     record(ledger, 1, verdict=Verdict.FAILED)
-    state = ledger.job_state(JOB, at(1))
+    state = state_of(ledger)
     assert (state.baseline_done, state.backoff_until) == (not verdict.is_fault, None)
 
 
@@ -429,7 +662,7 @@ def test_decisions_are_read_back_in_order_with_their_traces(ledger: Ledger) -> N
 
     run_id, _wake = record(ledger, 0, decide)
     read = ledger.decisions(run_id)
-    assert [made for _id, made in read] == list(decide(View(ledger.job_state(JOB, at(0)))))
+    assert [made for _id, made in read] == list(decide(View(state_of(ledger))))
     assert [finding_id for finding_id, _made in read] == [only(ledger, "b").id, only(ledger, "a").id, None]
     with pytest.raises(NotFound):
         ledger.decisions("run_x")
@@ -888,7 +1121,8 @@ def test_nothing_is_listed_under_a_name_that_cannot_be_decoded(ledger: Ledger) -
     record(ledger, 0, lambda _view: (decision("k", Action.BRIEF),))
     assert ledger.findings(job="\udcff") == ledger.findings(key="\udcff") == []
     assert ledger.runs("\udcff") == []
-    assert ledger.peek_state("\udcff") is None
+    assert ledger.state("\udcff") is None
+    assert ledger.slots("\udcff") == ledger.slots("\udcff", at=T0) == []
     assert ledger.view("\udcff", ["\udcff"], T0) == View(JobState("\udcff", T0))
     assert ledger.recover("job:\udcff", T0) is None
 
@@ -911,6 +1145,10 @@ def test_an_unknown_state_lists_the_known_ones(ledger: Ledger) -> None:
         ledger.wakes("sleeping")
     with pytest.raises(Invalid, match="the states are wake, held, brief, told"):
         ledger.findings(state="lost")
+    with pytest.raises(
+        Invalid, match="list slots in state 'lost'; the states are claimed, ran, skipped, missed, inter"
+    ):
+        ledger.slots(state="lost")
 
 
 # Faults and incidents
@@ -1089,7 +1327,8 @@ def days(number: float) -> float:
 def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     told(ledger, 0, "old")
     record(ledger, 1)
-    ledger.skip(JOB, at(2), "late", at(2))
+    pass_over(ledger, 2, fate(2))
+    ledger.note_clock(ClockEvent(at(2), "back", -1.0, ""))
     ledger.fault("agent:a", "x", "y", at(0))
     ledger.recover("agent:a", at(1))
     ledger.consume_brief(at(2))
@@ -1098,7 +1337,8 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     record(ledger, days(30), lambda _view: (decision("new", Action.DROP),))
     counts = ledger.prune(at(days(31)), DAY * 7, 10)
     assert counts == {
-        "queue": 0, "findings": 1, "wakes": 1, "runs": 2, "incidents": 1, "briefs": 1, "slots": 3, "outputs": 0,
+        "queue": 0, "findings": 1, "wakes": 1, "runs": 2, "incidents": 1, "briefs": 1, "slots": 3,
+        "clock_events": 1, "outputs": 0,
     }  # fmt: skip
     assert [row.finding.key for row in ledger.findings()] == ["new"]
     assert len(ledger.runs()) == 1
@@ -1137,6 +1377,27 @@ def test_pruning_keeps_what_the_latest_complete_run_of_a_rare_job_reported(ledge
     record(ledger, days(401))
     ledger.prune(at(days(401)), DAY, 0)
     assert ledger.findings() == []
+
+
+def test_pruning_keeps_slots_that_may_still_be_run_or_are_not_over(ledger: Ledger) -> None:
+    for job in ("again", "went-on"):
+        run = a_run(0, job)
+        ledger.claim(run, OWNER)
+        ledger.abandon(run.id, "stops", at(0))
+    pass_over(ledger, 1, fate(1), job="went-on")
+    pass_over(ledger, 2, fate(1, days(9)), job="long")
+    ledger.claim(a_run(0, "runs"), OWNER)
+    assert ledger.prune(at(days(9)), DAY * 7, 10)["slots"] == 2
+    assert sorted(slot.job for slot in ledger.slots()) == ["again", "long", "runs"]
+    assert ledger.prune(at(days(17)), DAY * 7, 10)["slots"] == 1
+
+
+def test_the_outputs_of_many_jobs_are_pruned_whole(ledger: Ledger) -> None:
+    for number in range(3):
+        for minute in range(number + 1):
+            record(ledger, minute, job=f"job-{number}")
+    assert ledger.prune(at(4), DAY, 1)["outputs"] == 0 + 1 + 2
+    assert ledger.prune(at(4), DAY, 0)["outputs"] == 3
 
 
 @pytest.mark.parametrize(("minutes", "kept"), [(0, 1), (1, 0)])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
-from heartbeat.errors import NotFound
+from heartbeat.clock import from_text
+from heartbeat.errors import Invalid, NotFound
 from heartbeat.model import Action, Captured, LedgerFinding, Run, State, Step, Wake
 from heartbeat.ports import Ledger
 
 Subject = TypeVar("Subject")
+_NEAR = timedelta(minutes=1)
+"""What happened to the clock this close to a decision may have to do with it."""
 
 
 def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
@@ -21,12 +24,39 @@ def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
         "wake": ("wake", _wake),
         "inc": ("incident", _incident),
     }
+    if "@" in subject:
+        return "slot", _slot(ledger, subject)
     prefix = subject.split("_", 1)[0]
     if prefix not in kinds:
         known = ", ".join(f"{word}_…" for word in kinds)
-        raise NotFound(f"cannot say why of {subject!r}: ids begin with {known}; `heartbeat runs` lists runs")
+        raise NotFound(
+            f"cannot say why of {subject!r}: ids begin with {known}, a due instant is JOB@INSTANT; "
+            "`heartbeat runs` and `heartbeat slots` list them"
+        )
     kind, explain = kinds[prefix]
     return kind, explain(ledger, subject)
+
+
+def _slot(ledger: Ledger, subject: str) -> list[Step]:
+    job, _, text = subject.partition("@")
+    try:
+        at = from_text(text)
+    except ValueError as error:
+        raise Invalid(str(error)) from None
+    found = ledger.slots(job, at=at)
+    if not found:
+        raise NotFound(
+            f"cannot find the due instant {subject!r}: nothing is entered of it; `heartbeat slots {job}` lists those "
+            f"that have passed, `heartbeat next {job}` those to come"
+        )
+    slot = found[0]
+    steps = [Step("due", slot.state, f"{_at(slot.at)} {slot.reason}".strip())]
+    if slot.last_at != slot.slot_at:
+        alike = f"one of {slot.count or 'many'} that ended alike, from {_at(slot.slot_at)} to {_at(slot.last_at)}"
+        steps.append(Step("stretch", "shared", alike))
+    seen = [each for each in ledger.clock_events(1000) if abs(each.at - slot.at) <= _NEAR]
+    steps += [Step("clock", each.kind, f"{_at(each.at)} {each.seconds:.0f} s: {each.detail}") for each in seen]
+    return steps + (_if_kept(_run, ledger, slot.run_id) if slot.run_id else [])
 
 
 def _run(ledger: Ledger, run_id: str) -> list[Step]:

@@ -13,6 +13,7 @@ from heartbeat.beat import House
 from heartbeat.cli.shell import Shell, shell
 from heartbeat.clock import to_text, utc_now
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, LedgerMoved, Refused
+from heartbeat.job import Config
 from heartbeat.lock import KernelLock, holder_of
 from heartbeat.log import start_logging, warn
 from heartbeat.process import become_reaper, is_alive, owner
@@ -42,7 +43,7 @@ def run() -> None:
         message = f"cannot write in {call.home.state}: {error.strerror}; free space, or correct its permissions"
         raise HeartbeatError(message) from error
     try:
-        _serve(call)
+        _serve(call, config)
     finally:
         lock.release()
 
@@ -56,7 +57,7 @@ def _refusal(call: Shell) -> Refused:
     return Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
 
 
-def _serve(call: Shell) -> None:
+def _serve(call: Shell, config: Config) -> None:
     from heartbeat.agents import find_agent
     from heartbeat.daemon import Daemon
 
@@ -64,20 +65,19 @@ def _serve(call: Shell) -> None:
     ledger = _open_ledger(call)
     stop = threading.Event()
 
-    def furnish() -> House:
-        config = call.config()
+    def furnish(config: Config) -> House:
         agent = find_agent(config.settings, call.home, call.environ, stop)
         return House(ledger, call.home, config, agent, call.environ, stop, utc_now)
 
     def reload(house: House) -> House:
-        fresh = furnish()
+        fresh = furnish(call.config())
         return replace(house, config=fresh.config, agent=fresh.agent)
 
     try:
         clear_up(ledger, utc_now())
         # Whatever kept a wake waiting may have been mended meanwhile.
         ledger.release_wakes(is_alive, utc_now())
-        house = furnish()
+        house = furnish(config)
         close_removed(house, utc_now())
         Daemon(house, reload).run()
     except LedgerMoved as error:

@@ -23,9 +23,9 @@ def register(app: typer.Typer) -> None:
 
 def init(force: bool = typer.Option(False, "--force", help="Write anew; the old file is kept beside it.")) -> None:
     """Write a first configuration from what is on this machine."""
-    from heartbeat.config import host_zone
     from heartbeat.lookout import look_around
     from heartbeat.welcome import init as write
+    from heartbeat.zones import host_zone
 
     call = shell("init")
     found = look_around(call.environ, host_zone())

@@ -112,7 +112,7 @@ def _wakes(decision: Decision) -> bool:
 def _rehearse(house: House, job: Job, now: datetime, *, wakeable: bool) -> _Outcome:
     """Run and decide against the ledger as it is, and leave nothing behind."""
     run = Run(new_id("run", now), job.name, "manual", None, now)
-    _, judgement = run_and_judge(house, job, run, now)
+    _, judgement = run_and_judge(house, job, run, now, house.stop)
     assert judgement is not None, "nothing stops a rehearsal"
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
     view = house.ledger.view(job.name, keys, now)

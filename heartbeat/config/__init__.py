@@ -1,13 +1,15 @@
 """The configuration file: its sections with their defaults, and reading it with every fault reported at once."""
 
-from heartbeat.config.settings import (
-    AgentSettings,
-    JobSettings,
-    Reading,
-    Settings,
-    host_zone,
-    load_settings,
-    read_settings,
-)
+from heartbeat.config.reading import Reading, load_settings, read_job, read_settings
+from heartbeat.config.settings import AgentSettings, JobSettings, Schedules, Settings
 
-__all__ = ["AgentSettings", "JobSettings", "Reading", "Settings", "host_zone", "load_settings", "read_settings"]
+__all__ = [
+    "AgentSettings",
+    "JobSettings",
+    "Reading",
+    "Schedules",
+    "Settings",
+    "load_settings",
+    "read_job",
+    "read_settings",
+]

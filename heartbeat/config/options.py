@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
-from heartbeat.config.wording import dotted, show, unknown
+from heartbeat.config.wording import MOST_TOLD, dotted, show, unknown
 from heartbeat.errors import Problem
 
 _DEEPEST = 16
@@ -26,12 +27,13 @@ def to_json(options: Mapping[str, Any]) -> str:
 
 def check_options(options: Mapping[str, Any], file: str, place: Place) -> list[Problem]:
     """What keeps *options*, found at *place* of *file*, from becoming JSON."""
-    problems = [
+    faults = (
         Problem(file, dotted(where), f"cannot use {_shown(where, value)} in an option: {wrong}", remedy)
         for where, value in _walk(options, place)
         if (fault := _fault(value, len(where) - len(place))) is not None
         for wrong, remedy in (fault,)
-    ]
+    )
+    problems = list(islice(faults, MOST_TOLD))
     if not problems and len(to_json(options)) > _LARGEST:
         message, remedy = (
             "cannot use these options: as JSON they are over 64 KiB",

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from heartbeat.config import Settings
+from heartbeat.config.settings import ConfigFile
 from heartbeat.durations import show_duration
 
 
@@ -31,7 +31,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def schema() -> dict[str, Any]:
-    made = Settings.model_json_schema(schema_generator=_Generator)
+    made = ConfigFile.model_json_schema(schema_generator=_Generator)
     return {"$schema": _Generator.schema_dialect, **made, "title": "heartbeat"}
 
 

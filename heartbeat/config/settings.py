@@ -1,4 +1,4 @@
-"""The configuration file: its sections with their defaults, and reading it with every fault reported at once.
+"""The sections of the configuration with their defaults.
 
 After a change here bring config/default.toml up to date and run
 `python -m heartbeat.config.schema > config/config.schema.json`.
@@ -7,58 +7,35 @@ After a change here bring config/default.toml up to date and run
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import tzlocal
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from heartbeat.config.fields import (
     Addresses,
-    AtInstant,
-    Between,
     Command,
-    CronText,
     Dedupe,
     Dialect,
     EnvName,
     EnvValue,
     JobName,
-    Limit,
     Model,
-    Period,
     SearchPath,
     Text,
     Zone,
-    is_zone,
 )
-from heartbeat.config.options import check_options
 from heartbeat.config.secret import Secret
-from heartbeat.config.wording import dotted, parse_toml, problems_of
-from heartbeat.errors import ConfigError, Problem
-from heartbeat.paths import Home
+from heartbeat.config.times import AtInstant, AtInstants, Between, Crons, Days, Expressions, Limit, Period, Windows
+from heartbeat.slots import CatchUp, Overlap
+from heartbeat.zones import host_zone
 
-_LARGEST = 1024 * 1024
 _PROMPT = (
     "heartbeat woke you because something needs attention now. Tell the owner in a few sentences what it is and "
     "what to do. If nothing is worth saying, answer exactly [SILENT]."
 )
-
-
-def host_zone() -> str:
-    """The IANA name of this machine's zone; empty when it cannot be told."""
-    try:
-        name = tzlocal.get_localzone_name()
-    except (OSError, LookupError, ValueError):
-        return ""
-    if name is None and not os.path.lexists("/etc/localtime"):
-        return "UTC"  # what the C library then takes
-    return name if name and is_zone(name) else ""
 
 
 class Owner(Model):
@@ -95,14 +72,30 @@ class Log(Model):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
-class JobSettings(Model):
+class Schedules(Model):
+    """The ways to say when; a job follows exactly one."""
+
+    every: Period | None = None
+    cron: Crons | None = None
+    at: AtInstants | None = None
+    schedule: Expressions | None = None
+
+
+class JobSettings(Schedules):
     """What the owner says of a job; None means that the script's header, or else the default, decides."""
 
     enabled: bool = True
+    paused: bool = False
     script: Text | None = None
-    every: Period | None = None
-    cron: CronText | None = None
-    at: AtInstant | None = None
+    zone: Zone | None = None
+    jitter: Annotated[timedelta, Between("0s", "24h")] = timedelta()
+    between: Windows | None = None
+    days: Days | None = None
+    until: AtInstant | None = None
+    catch_up: CatchUp = "once"
+    max_late: Period | None = None
+    overlap: Overlap | None = None
+    rerun_interrupted: bool = False
     timeout: Limit | None = None
     prompt: Text | None = None
     options: dict[str, Any] = Field(default_factory=dict)
@@ -115,107 +108,25 @@ class JobSettings(Model):
 
 
 class Settings(Model):
+    """All but the jobs."""
+
     owner: Owner = Field(default_factory=Owner)
     environment: Environment = Environment()
     agent: AgentSettings = AgentSettings()
     daemon: Daemon = Daemon()
     retention: Retention = Retention()
     log: Log = Log()
-    jobs: dict[JobName, JobSettings] = Field(default_factory=dict)
 
     def search_path(self, env: Mapping[str, str]) -> str:
         """The PATH of a child that has *env*; unless that sets one, the `heartbeat` command is on it too."""
-        return env.get("PATH", f"{self.environment.path}:{_command_folder()}")
+        return env["PATH"] if "PATH" in env else f"{self.environment.path}:{_command_folder()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A configuration as far as it can be used, and what is wrong with the rest."""
+class ConfigFile(Settings):
+    """All that a configuration may hold."""
 
-    settings: Settings
-    problems: tuple[Problem, ...] = ()
-    broken: frozenset[str] = frozenset()
-    """The keys that were left out because their value is wrong."""
-
-
-def load_settings(home: Home) -> Settings:
-    """The settings of *home*, without a look at the scripts; raises ConfigError with every problem."""
-    reading = read_settings(home.config_file)
-    if reading.problems:
-        raise ConfigError(reading.problems)
-    return reading.settings
-
-
-def read_settings(file: Path, *, must_exist: bool = False) -> Reading:
-    """Read a configuration, going on behind its faults; raises ConfigError when it cannot be read as TOML at all."""
-    table = parse_toml(_read(file, must_exist=must_exist), str(file))
-    problems: list[Problem] = []
-    broken: set[str] = set()
-    while True:
-        try:
-            settings = Settings.model_validate(table)
-        except ValidationError as error:
-            for place, problem in problems_of(error, Settings, str(file)):
-                key = place[:3] if place[0] == "jobs" else place[:2]
-                problems.append(problem)
-                broken.add(dotted(key))
-                table = _without(table, tuple(str(part) for part in key))
-        else:
-            problems += _across(settings, str(file), broken)
-            return Reading(settings, tuple(problems), frozenset(broken))
-
-
-def _across(settings: Settings, file: str, broken: set[str]) -> list[Problem]:
-    """What can only be seen when the values are looked at together."""
-    problems = [
-        problem
-        for name, job in settings.jobs.items()
-        for problem in check_options(job.options, file, ("jobs", name, "options"))
-    ]
-    if not settings.owner.zone:
-        remedy = "write your zone, such as zone = 'Europe/Berlin'"
-        problems.append(Problem(file, "owner.zone", "cannot tell the time zone of this machine", remedy))
-    return problems + _agent_problems(settings.agent, file, broken)
-
-
-def _agent_problems(agent: AgentSettings, file: str, broken: set[str]) -> list[Problem]:
-    problems = []
-    if agent.command and "kind" not in agent.model_fields_set and "agent.kind" not in broken:
-        message = "cannot tell whether to use the command: no kind is given"
-        problems.append(Problem(file, "agent.kind", message, 'write kind = "command"'))
-    if agent.kind == "command" and not agent.command and "agent.command" not in broken:
-        message = 'cannot wake an agent of kind "command" without a command'
-        problems.append(Problem(file, "agent.command", message, 'write command = ["/path/to/agent", …]'))
-    return problems
-
-
-def _read(file: Path, *, must_exist: bool) -> bytes:
-    try:
-        # Without O_NONBLOCK a FIFO in this place would block for ever.
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as opened:
-            raw = opened.read(_LARGEST + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
-    except OSError as error:
-        # A link to nowhere is a mistake, not an absent configuration.
-        if isinstance(error, FileNotFoundError) and not must_exist and not file.is_symlink():
-            return b""
-        message = f"cannot read it: {error.strerror}"
-        problem = Problem(str(file), "", message, "correct the path or the permissions")
-        raise ConfigError((problem,)) from None
-    if raw is None or len(raw) > _LARGEST:
-        problem = Problem(
-            str(file), "", "cannot use it: it is not a file of at most 1 MiB", "give a configuration file"
-        )
-        raise ConfigError((problem,))
-    return raw
-
-
-def _without(table: dict[str, Any], place: tuple[str, ...]) -> dict[str, Any]:
-    head, *rest = place
-    below = table.get(head)
-    if rest and isinstance(below, dict) and rest[0] in below:
-        return {**table, head: _without(below, tuple(rest))}
-    return {key: value for key, value in table.items() if key != head}
+    # Only for the schema and the known names: a model for each of 100,000 jobs would fill the memory.
+    jobs: dict[JobName, JobSettings] = Field(default_factory=dict)
 
 
 def _command_folder() -> str:

@@ -15,6 +15,9 @@ from pydantic_core import ErrorDetails
 
 from heartbeat.errors import ConfigError, Problem
 
+MOST_TOLD = 100
+"""How many problems of one file are told."""
+
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"
@@ -30,6 +33,8 @@ _WORDS = {
     "model_type": ("it must be a table", "write its keys in a table of this name"),
     "tuple_type": ("it must be a list", 'write a list, such as ["one", "two"]'),
     "literal_error": ("it is not one of the known words", "write {expected}"),
+    "too_short": ("it is empty", "write at least one, or remove the key"),
+    "too_long": ("it is too long", "write at most {max_length}"),
     "greater_than_equal": ("it is too small", "write a number from {ge}"),
     "less_than_equal": ("it is too large", "write a number up to {le}"),
 }
@@ -44,8 +49,7 @@ def parse_toml(raw: bytes, file: str, *, first_line: int = 1) -> dict[str, Any]:
         message = f"cannot read line {line + first_line - 1}, column {column}: {text[:1].lower()}{text[1:]}"
         raise ConfigError((Problem(file, "", message, _toml_remedy(text)),)) from None
     except RecursionError:
-        problem = Problem(file, "", "cannot read it: lists or tables are nested too deeply", "use fewer levels")
-        raise ConfigError((problem,)) from None
+        raise nested_too_deeply(file) from None
     except ValueError:  # a number of more than 4,300 digits
         problem = Problem(
             file, "", "cannot read it: a number in it is too long", "write it shorter, or as text in quotes"
@@ -53,14 +57,30 @@ def parse_toml(raw: bytes, file: str, *, first_line: int = 1) -> dict[str, Any]:
         raise ConfigError((problem,)) from None
 
 
+def nested_too_deeply(file: str) -> ConfigError:
+    return ConfigError(
+        (Problem(file, "", "cannot read it: lists or tables are nested too deeply", "use fewer levels"),)
+    )
+
+
 def problems_of(
     error: ValidationError, model: type[BaseModel], file: str, prefix: tuple[str, ...] = ()
-) -> list[tuple[tuple[int | str, ...], Problem]]:
-    """Each fault that pydantic found, with its place in the table."""
+) -> list[Problem]:
+    """The faults that pydantic found, as many as are told. *prefix* is the place of the model's table in the file."""
+    faults = error.errors(include_url=False)[:MOST_TOLD]
     return [
-        (fault["loc"], Problem(file, dotted((*prefix, *fault["loc"])), *_explain(fault, model)))
-        for fault in error.errors(include_url=False)
+        Problem(file, dotted((*prefix, *fault["loc"])), *_explain(fault, model, "key" if prefix else "section"))
+        for fault in faults
     ]
+
+
+def at_most(problems: Iterable[Problem], file: str) -> tuple[Problem, ...]:
+    """Each problem once, and not more of them than a person reads."""
+    told = tuple(dict.fromkeys(problems))
+    if len(told) <= MOST_TOLD:
+        return told
+    message = f"cannot list every problem: there are more than {MOST_TOLD}"
+    return (*told[:MOST_TOLD], Problem(file, "", message, "correct these first"))
 
 
 def split(error: ValueError) -> tuple[str, str]:
@@ -115,10 +135,10 @@ def _show_text(text: str) -> str:
     return json.dumps(short, ensure_ascii=not short.isprintable())
 
 
-def _explain(fault: ErrorDetails, model: type[BaseModel]) -> tuple[str, str]:
+def _explain(fault: ErrorDetails, model: type[BaseModel], outermost: str) -> tuple[str, str]:
     place, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
     if kind == "extra_forbidden":
-        what = "key" if len(place) > 1 else "section"
+        what = "key" if len(place) > 1 else outermost
         return unknown(what, str(place[-1]), _known_at(model, place[:-1]))
     if kind == "value_error":
         return split(context["error"])

@@ -32,7 +32,7 @@ def environment(
     Creates the job's cache folder; raises ConfigError when a secret cannot be had.
     """
     declared = {
-        **_base(settings, job.env, environ),
+        **_base(settings, job.env, job.timing.zone.key, environ),
         **_read(job.secrets, f"jobs.{job.name}", home, environ),
         **home.environment(),
         "HEARTBEAT_JOB": job.name,
@@ -53,18 +53,18 @@ def agent_environment(settings: Settings, home: Home, environ: Mapping[str, str]
     """The variables of the agent's child, but for the wake's own; raises ConfigError when a secret cannot be had."""
     agent = settings.agent
     return {
-        **_base(settings, agent.env, environ),
+        **_base(settings, agent.env, settings.owner.zone, environ),
         **_read(agent.secrets, "agent", home, environ),
         **home.environment(),
     }
 
 
-def _base(settings: Settings, env: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+def _base(settings: Settings, env: Mapping[str, str], zone: str, environ: Mapping[str, str]) -> dict[str, str]:
     base = {
         "PATH": settings.search_path(env),
         "HOME": home_folder(environ),
         "LANG": settings.environment.lang,
-        "TZ": settings.owner.zone,
+        "TZ": zone,
     }
     return {**base, **env}
 

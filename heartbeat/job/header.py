@@ -8,8 +8,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from heartbeat.config.fields import AtInstant, CronText, Dialect, Limit, Model, Period, Text
+from heartbeat.config import Schedules
+from heartbeat.config.fields import Dialect, Text
 from heartbeat.config.options import check_options
+from heartbeat.config.times import Limit
 from heartbeat.config.wording import parse_toml, problems_of
 from heartbeat.errors import ConfigError, Problem
 from heartbeat.job.script import HEAD, Script
@@ -19,13 +21,10 @@ _KEY = ".".join(_PLACE)
 _LEADERS = (b"#", b"//")
 
 
-class Header(Model):
+class Header(Schedules):
     """What a script says of itself; None where it leaves the matter to the defaults."""
 
     description: Text = ""
-    every: Period | None = None
-    cron: CronText | None = None
-    at: AtInstant | None = None
     timeout: Limit | None = None
     prompt: Text | None = None
     require_token: bool | None = None
@@ -68,7 +67,7 @@ def _validate(declared: object, block: _Block, file: str) -> Header:
     try:
         header = Header.model_validate(declared)
     except ValidationError as error:
-        problems = [problem for _, problem in problems_of(error, Header, file, _PLACE)]
+        problems = problems_of(error, Header, file, _PLACE)
     else:
         problems = check_options(header.options, file, (*_PLACE, "options"))
         if not problems:

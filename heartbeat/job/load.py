@@ -4,42 +4,51 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
-from heartbeat.config import JobSettings, Reading, Settings, read_settings
+from heartbeat.config import JobSettings, Reading, Schedules, Settings, read_job, read_settings
 from heartbeat.config.fields import Dedupe, Dialect
 from heartbeat.config.options import check_against, variables
 from heartbeat.config.secret import Secret
-from heartbeat.config.wording import dotted, split
+from heartbeat.config.wording import MOST_TOLD, at_most, dotted, split
 from heartbeat.errors import ConfigError, Problem
-from heartbeat.job.header import Header, needs_heartbeat, read_header
-from heartbeat.job.script import Script, Unusable, check_script, find_script
+from heartbeat.job.programs import Program, Programs
+from heartbeat.job.script import Unusable
+from heartbeat.job.timing import KEYS, fault_of, in_words, moved, policy_of, schedules_of, shift_of, timing_of
 from heartbeat.paths import Home
-from heartbeat.schedule import At, Cron, Every, Schedule
+from heartbeat.schedule import Schedule, Timing
+from heartbeat.slots import Policy
 
 _TIMEOUT = timedelta(seconds=60)
+_POLICY = Policy()
 _ALWAYS_SET = ("PATH", "HOME", "LANG", "TZ")
+_HEADER = ("tool", "heartbeat")
+_Value = TypeVar("_Value", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A script, a schedule and options, ready to run."""
+    """A script, a timing and options, ready to run. There may be many: equal parts are one object."""
 
     name: str
     script: Path
     argv: tuple[str, ...]
     """How the script is started."""
-    schedule: Schedule
+    timing: Timing
+    schedule: str = ""
+    """The schedules of the timing as they are written, for people."""
+    policy: Policy = _POLICY
     timeout: timedelta = _TIMEOUT
     prompt: str = ""
     """What the agent is to do when this job wakes it."""
-    options: dict[str, Any] = field(default_factory=dict)
-    env: dict[str, str] = field(default_factory=dict)
-    secrets: dict[str, Secret] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, Secret] = field(default_factory=dict)
     dialect: Dialect = "strict"
     dedupe: Dedupe = "identity"
     baseline: bool = False
@@ -62,83 +71,100 @@ class Config:
     jobs: dict[str, Job]
 
 
-@dataclass(frozen=True, slots=True)
 class _Ground:
-    """What every job of one configuration is read from."""
+    """What every job of one configuration is read from, and what they share."""
 
-    reading: Reading
-    file: str
-    home: Home
-    environ: Mapping[str, str]
+    def __init__(self, settings: Settings, file: str, home: Home, environ: Mapping[str, str]) -> None:
+        self.settings, self.file, self.home, self.environ = settings, file, home, environ
+        self.programs = Programs(home, environ)
+        self.search_path = settings.search_path({})
+        self.whens: dict[Hashable, tuple[Timing, str]] = {}
+        self._shared: dict[Hashable, Hashable] = {}
+        self._nothing: dict[str, Any] = {}
+
+    def shared(self, value: _Value) -> _Value:
+        """The first value that equals this one."""
+        return self._shared.setdefault(value, value)  # type: ignore[return-value]
+
+    def table(self, table: dict[str, Any]) -> dict[str, Any]:
+        return table or self._nothing
 
 
 def load(home: Home, environ: Mapping[str, str], *, file: Path | None = None) -> Config:
     """The configuration of *home*, or in *file*, with its jobs; raises ConfigError with every problem at once."""
     reading = read_settings(file or home.config_file, must_exist=file is not None)
-    jobs, problems = load_jobs(reading, str(file or home.config_file), home, environ)
+    jobs, problems = _load_jobs(reading, _Ground(reading.settings, str(file or home.config_file), home, environ))
     if reading.problems or problems:
-        raise ConfigError((*reading.problems, *problems))
+        raise ConfigError(at_most((*reading.problems, *problems), str(file or home.config_file)))
     return Config(reading.settings, jobs)
 
 
-def load_jobs(
-    reading: Reading, file: str, home: Home, environ: Mapping[str, str]
-) -> tuple[dict[str, Job], list[Problem]]:
+def _load_jobs(reading: Reading, ground: _Ground) -> tuple[dict[str, Job], list[Problem]]:
     """The jobs that can run, and what keeps the others, or the agent's secrets, from it."""
-    ground = _Ground(reading, file, home, environ)
-    agent = reading.settings.agent
+    agent = ground.settings.agent
     problems = _secret_problems(agent.secrets, agent.env, ("agent",), ground)
     jobs = {}
-    for name, wanted in reading.settings.jobs.items():
-        job, faults = _load_job(name, wanted, ground)
+    for name, table in reading.jobs:
+        job, faults = _load_job(name, table, ground)
         problems += faults
         if job is not None:
             jobs[name] = job
+        if len(problems) > MOST_TOLD:
+            break
     return jobs, problems
 
 
-def _load_job(name: str, wanted: JobSettings, ground: _Ground) -> tuple[Job | None, list[Problem]]:
+def _load_job(name: str, table: Any, ground: _Ground) -> tuple[Job | None, list[Problem]]:
     place = ("jobs", name)
-    problems = _secret_problems(wanted.secrets, wanted.env, place, ground)
-    problems += _variable_problems(wanted, place, ground)
-    if dotted((*place, "script")) in ground.reading.broken:
+    wanted, problems, broken = read_job(name, table, ground.file)
+    if wanted is None:
         return None, problems
-    try:
-        script = find_script(name, wanted.script, ground.home, ground.environ)
-        check_script(script, ground.reading.settings.search_path(wanted.env))
-        header = read_header(script)
-    except Unusable as error:
-        return None, [*problems, Problem(ground.file, dotted((*place, "script")), error.message, error.remedy)]
-    except ConfigError as error:
-        return None, [*problems, *error.problems]
-    if header.declares_options:
-        problems += check_against(header.options, wanted.options, ground.file, (*place, "options"))
-    try:
-        schedule = _schedule(wanted, header, str(script.path), place, ground)
-    except ConfigError as error:
-        return None, [*problems, *error.problems]
-    if wanted.require_token and (wanted.dialect or header.dialect or "strict") != "strict":
+    problems += _secret_problems(wanted.secrets, wanted.env, place, ground)
+    problems += _variable_problems(wanted, place, ground)
+    if "script" in broken:
+        return None, problems
+    search_path = ground.settings.search_path(wanted.env) if wanted.env else ground.search_path
+    match ground.programs.find(name, wanted.script, search_path):
+        case Unusable() as error:
+            return None, [*problems, Problem(ground.file, dotted((*place, "script")), error.message, error.remedy)]
+        case ConfigError() as error:
+            return None, [*problems, *error.problems]
+        case Program() as program:
+            pass
+    if program.header.declares_options:
+        problems += check_against(program.header.options, wanted.options, ground.file, (*place, "options"))
+    if wanted.require_token and (wanted.dialect or program.header.dialect or "strict") != "strict":
         message = "cannot demand a token: the foreign dialects know none"
         problems.append(Problem(ground.file, dotted((*place, "require_token")), message, "remove it, or the dialect"))
-    argv = script.argv(ours=script.uses_our_python or needs_heartbeat(script))
-    return _merge(Job(name, script.path, argv, schedule), wanted, header, script, ground.reading.settings), problems
+    try:
+        when = _when(name, wanted, broken, program, ground)
+    except ConfigError as error:
+        return None, [*problems, *error.problems]
+    return _merge(name, wanted, program, when, ground), problems
 
 
-def _merge(job: Job, wanted: JobSettings, header: Header, script: Script, settings: Settings) -> Job:
-    return replace(
-        job,
-        timeout=wanted.timeout or header.timeout or job.timeout,
-        prompt=wanted.prompt or header.prompt or settings.agent.prompt,
-        options={**header.options, **wanted.options},
-        env=wanted.env,
-        secrets=wanted.secrets,
-        dialect=wanted.dialect or header.dialect or job.dialect,
-        dedupe=wanted.dedupe,
-        baseline=_first(wanted.baseline, header.baseline, default=job.baseline),
+def _merge(name: str, wanted: JobSettings, program: Program, when: tuple[Timing, str], ground: _Ground) -> Job:
+    header = program.header
+    timing, words = when
+    return Job(
+        name,
+        program.path,
+        program.argv,
+        timing,
+        words,
+        ground.shared(policy_of(wanted)),
+        ground.shared(wanted.timeout or header.timeout or _TIMEOUT),
+        ground.shared(wanted.prompt or header.prompt or ground.settings.agent.prompt),
+        ground.table({**header.options, **wanted.options} if wanted.options else header.options),
+        ground.table(wanted.env),
+        ground.table(wanted.secrets),
+        wanted.dialect or header.dialect or "strict",
+        wanted.dedupe,
+        _first(wanted.baseline, header.baseline, default=False),
         # Text that a shipped script merely echoes must never pass for its gate.
-        require_token=_first(wanted.require_token, header.require_token, default=script.shipped),
-        enabled=wanted.enabled,
-        description=header.description,
+        _first(wanted.require_token, header.require_token, default=program.shipped),
+        wanted.enabled,
+        header.description,
     )
 
 
@@ -146,29 +172,43 @@ def _first(*values: bool | None, default: bool) -> bool:
     return next((value for value in values if value is not None), default)
 
 
-def _schedule(wanted: JobSettings, header: Header, script: str, place: tuple[str, ...], ground: _Ground) -> Schedule:
-    """The one schedule; what the owner says replaces what the script says."""
-    told = tuple(kind for kind in ("every", "cron", "at") if dotted((*place, kind)) in ground.reading.broken)
-    given, file = _schedules(wanted), ground.file
-    if not given and not told and _schedules(header):
-        given, file, place = _schedules(header), script, ("tool", "heartbeat")
-    if len(given) == 1:
-        return given[0][1]
-    if given:
-        names = [name for name, _ in given]
-        message, remedy = f"cannot follow {' and '.join(names)} at once", f"keep one of {', '.join(names)}"
-        raise ConfigError((Problem(file, dotted((*place, names[1])), message, remedy),))
-    message, remedy = "cannot tell when to run it: it has no schedule", 'write every = "10m", cron = "…" or at = "…"'
-    raise ConfigError(() if told else (Problem(file, dotted(place), message, remedy),))
+def _when(
+    name: str, wanted: JobSettings, broken: frozenset[str], program: Program, ground: _Ground
+) -> tuple[Timing, str]:
+    """When it is due, and its schedules in words; worked out once for all jobs of a script that say the same."""
+    said = (wanted.every, wanted.cron, wanted.at, wanted.schedule)
+    key = (program.path, *said, wanted.zone, wanted.between, wanted.days, wanted.until)
+    if broken or key not in ground.whens:
+        source, schedules = _schedules(name, wanted, broken, program, ground)
+        zone = ZoneInfo(wanted.zone or ground.settings.owner.zone or "UTC")
+        timing = timing_of(wanted, schedules, zone)
+        fault = None if broken else fault_of(timing)
+        if fault:
+            place = ("jobs", name, "between" if wanted.between else "days")
+            raise ConfigError((Problem(ground.file, dotted(place), *fault),))
+        ground.whens[key] = ground.shared(timing), ground.shared(in_words(source, zone))
+    timing, words = ground.whens[key]
+    return moved(timing, ground.shared(shift_of(name, wanted.jitter))), words
 
 
-def _schedules(source: JobSettings | Header) -> list[tuple[str, Schedule]]:
-    given: list[tuple[str, Schedule | None]] = [
-        ("every", Every(source.every) if source.every else None),
-        ("cron", Cron(source.cron) if source.cron else None),
-        ("at", At(source.at) if source.at else None),
-    ]
-    return [(name, schedule) for name, schedule in given if schedule is not None]
+def _schedules(
+    name: str, wanted: JobSettings, broken: frozenset[str], program: Program, ground: _Ground
+) -> tuple[Schedules, tuple[Schedule, ...]]:
+    """The schedules and who declares them; what the owner says replaces what the script says."""
+    source: Schedules = wanted
+    file, place = ground.file, ("jobs", name)
+    given, told = schedules_of(wanted), broken.intersection(KEYS)
+    if not given and not told and (declared := schedules_of(program.header)):
+        source, given, file, place = program.header, declared, str(program.path), _HEADER
+    if not given:
+        message = "cannot tell when to run it: it has no schedule"
+        remedy = 'write every = "10m", cron = "…", at = "…" or schedule = "weekdays at 9"'
+        raise ConfigError(() if told else (Problem(file, dotted(place), message, remedy),))
+    keys = tuple(given)
+    if len(keys) > 1:
+        message, remedy = f"cannot follow {' and '.join(keys)} at once", f"keep one of {', '.join(keys)}"
+        raise ConfigError((Problem(file, dotted((*place, keys[1])), message, remedy),))
+    return source, given[keys[0]]
 
 
 def _secret_problems(
@@ -189,6 +229,8 @@ def _secret_problems(
 
 def _variable_problems(wanted: JobSettings, place: tuple[str, ...], ground: _Ground) -> list[Problem]:
     """What options refer to as `{ env = "NAME" }` and nobody sets."""
+    if not wanted.options:
+        return []
     known = {*_ALWAYS_SET, *wanted.env, *wanted.secrets, *ground.environ}
     remedy = "set it there, or under env or secrets of the job"
     return [

@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from heartbeat.config.secret import expand
@@ -17,6 +18,9 @@ from heartbeat.paths import Home, share
 
 HEAD = 64 * 1024
 """How much of a script is read, for its first line and its header."""
+
+_MOST_KNOWN = 1000  # looking for the closest name is slow
+_MOST_LISTED = 50
 
 _BINARY = (
     b"\x7fELF",
@@ -53,16 +57,38 @@ class Script:
         return self.shipped and self.path.suffix == ".py"
 
 
-def find_script(name: str, given: str | None, home: Home, environ: Mapping[str, str]) -> Script:
+class Folders:
+    """The scripts in the owner's folder and in ours, by job name; each folder is listed when it is first asked for."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    @cached_property
+    def own(self) -> dict[str, list[Path]]:
+        return scripts_in(self._home.jobs)
+
+    @cached_property
+    def shipped(self) -> dict[str, list[Path]]:
+        return scripts_in(share("jobs"))
+
+
+def find_script(
+    name: str, given: str | None, home: Home, environ: Mapping[str, str], folders: Folders | None = None
+) -> Script:
     """The script of the job *name*: the path *given*, else the owner's own of that name, else the shipped one."""
     if given is not None:
         return _open(expand(given, home.config, environ), shipped=False)
-    own, shipped = scripts_in(home.jobs), scripts_in(share("jobs"))
+    folders = folders or Folders(home)
+    own, shipped = folders.own, folders.shipped
     found = own.get(name) or shipped.get(name)
     if not found:
-        close = difflib.get_close_matches(name, [*own, *shipped], n=1)
+        known = [*shipped, *own][:_MOST_KNOWN]
+        close = difflib.get_close_matches(name, known, n=1)
         suggestion = f"did you mean {close[0]!r}? " if close else ""
-        names = f"shipped are {', '.join(shipped)}; in {home.jobs} are {', '.join(own) or 'none'}"
+        more = ", …" if len(own) > _MOST_LISTED else ""
+        names = (
+            f"shipped are {', '.join(shipped)}; in {home.jobs} are {', '.join([*own][:_MOST_LISTED]) or 'none'}{more}"
+        )
         remedy = f'{suggestion}give script = "path" or name a known one: {names}'
         raise Unusable(f"cannot find a script for the job {show(name)}", remedy)
     if len(found) > 1:

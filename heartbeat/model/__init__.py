@@ -13,8 +13,9 @@ from heartbeat.model.finding import (
     View,
 )
 from heartbeat.model.run import Captured, Execution, FaultChange, Incident, JobState, Run, Source, Streak
+from heartbeat.model.slot import ClockEvent, Fate, Slot
 from heartbeat.model.wake import Attempt, Brief, QueueItem, Wake
-from heartbeat.model.words import Action, Change, State, Urgency, Verdict, WhenAbsent
+from heartbeat.model.words import Action, Change, SlotState, State, Urgency, Verdict, WhenAbsent
 
 __all__ = [
     "Action",
@@ -22,8 +23,10 @@ __all__ = [
     "Brief",
     "Captured",
     "Change",
+    "ClockEvent",
     "Decision",
     "Execution",
+    "Fate",
     "FaultChange",
     "Finding",
     "FindingEvent",
@@ -36,6 +39,8 @@ __all__ = [
     "Plan",
     "QueueItem",
     "Run",
+    "Slot",
+    "SlotState",
     "Source",
     "State",
     "Step",

@@ -95,6 +95,12 @@ class JobState:
     baseline_done: bool = False
     fingerprint: str = ""
     """Of the script and options of its latest complete run; what it reports under others cannot be compared."""
+    schedule: str = ""
+    """The identity of the schedule that the slots were reckoned by; empty when it is not known."""
+    interrupted_at: datetime | None = None
+    """The latest slot, when its run was interrupted."""
+    attempts: int = 0
+    """How many runs were begun for the latest slot."""
 
 
 @dataclass(frozen=True, slots=True)

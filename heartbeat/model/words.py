@@ -19,6 +19,18 @@ class Verdict(StrEnum):
         return self not in (Verdict.WAKE, Verdict.QUIET)
 
 
+class SlotState(StrEnum):
+    """What became of a due instant; all but `claimed` are final, and `interrupted` may be run again."""
+
+    CLAIMED = "claimed"
+    RAN = "ran"
+    SKIPPED = "skipped"
+    """heartbeat was there and did not run it; the reason says why."""
+    MISSED = "missed"
+    """It passed while nobody was there to run it, and the job does not catch up."""
+    INTERRUPTED = "interrupted"
+
+
 class Action(StrEnum):
     """What `decide` says of a finding."""
 

@@ -1,7 +1,8 @@
-/* Loaded before the C library, it shifts the wall clock that a process reads, while it runs.
+/* Loaded before the C library, it shifts the clocks that a process reads, while it runs.
  *
- * The file named by CLOCKSHIM holds one native int64: how many nanoseconds to add. Only the clock is moved, as
- * by somebody who sets it; how long the kernel lets a process wait is left alone.
+ * The file named by CLOCKSHIM holds two native int64: how many nanoseconds to add to the wall clock, and how many to
+ * the clock that goes on in a suspend. Somebody who sets the clock moves the first, a suspend moves both; the clock
+ * that stands still in a suspend, and how long the kernel lets a process wait, are left alone.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile int64_t *offset;
+static volatile int64_t *offsets;
 static int (*read_clock)(clockid_t, struct timespec *);
 
 __attribute__((constructor)) static void find(void) {
@@ -21,16 +22,23 @@ __attribute__((constructor)) static void find(void) {
     const char *path = getenv("CLOCKSHIM");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0) return;
-    void *shared = mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
+    void *shared = mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
     close(file);
-    if (shared != MAP_FAILED) offset = shared;
+    if (shared != MAP_FAILED) offsets = shared;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *at) {
     if (!read_clock) find();
     int failed = read_clock(clock, at);
-    if (failed || !offset || (clock != CLOCK_REALTIME && clock != CLOCK_REALTIME_COARSE)) return failed;
-    int64_t shifted = (int64_t)at->tv_sec * 1000000000 + at->tv_nsec + *offset;
+    if (failed || !offsets) return failed;
+    int64_t offset;
+    switch (clock) {
+    case CLOCK_REALTIME:
+    case CLOCK_REALTIME_COARSE: offset = offsets[0]; break;
+    case CLOCK_BOOTTIME: offset = offsets[1]; break;
+    default: return 0;
+    }
+    int64_t shifted = (int64_t)at->tv_sec * 1000000000 + at->tv_nsec + offset;
     at->tv_sec = shifted / 1000000000;
     at->tv_nsec = shifted % 1000000000;
     return 0;

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from tests.slow.due import Due, instant, show
 from tests.slow.homes import Home
 
 _BROKEN = {
     "the database is sound": "SELECT * FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
     "every reference leads somewhere": "SELECT * FROM pragma_foreign_key_check",
-    "no slot has two runs": """
-        SELECT job, slot_at, group_concat(id || ' ' || state) FROM runs WHERE slot_at IS NOT NULL
+    "no slot has two runs that ended": """
+        SELECT job, slot_at, group_concat(id || ' ' || state) FROM runs WHERE slot_at IS NOT NULL AND state = 'ended'
         GROUP BY job, slot_at HAVING count(*) > 1""",
+    "no slot ran before its instant": "SELECT * FROM runs WHERE started_at < slot_at",
     "each slot has a fate, which is that of its run": """
         SELECT slots.*, runs.state AS run_state, runs.id AS run FROM slots LEFT JOIN runs ON runs.id = slots.run_id
         WHERE NOT CASE slots.state
             WHEN 'ran' THEN runs.state IS 'ended' WHEN 'interrupted' THEN runs.state IS 'interrupted'
-            WHEN 'skipped' THEN slots.run_id IS NULL ELSE 0 END""",
-    "each scheduled run has its slot": """
-        SELECT runs.* FROM runs LEFT JOIN slots ON slots.run_id = runs.id
-        WHERE trigger = 'schedule' AND (slots.job IS NOT runs.job OR slots.slot_at IS NOT runs.slot_at)""",
+            WHEN 'skipped' THEN slots.run_id IS NULL WHEN 'missed' THEN slots.run_id IS NULL ELSE 0 END""",
+    "only a slot alone has runs, and its attempts are their number": """
+        SELECT slots.*, count(runs.id) AS runs FROM slots
+        LEFT JOIN runs ON runs.job = slots.job AND runs.slot_at = slots.slot_at
+        GROUP BY slots.job, slots.slot_at
+        HAVING runs <> attempts OR (attempts > 0) <> (run_id IS NOT NULL)
+        OR (attempts > 0 AND last_at <> slots.slot_at)""",
+    "what does not run says why": "SELECT * FROM slots WHERE state <> 'ran' AND reason = ''",
+    "each scheduled run has its slot, which names the latest": """
+        SELECT runs.*, slots.run_id FROM runs LEFT JOIN slots ON slots.job = runs.job AND slots.slot_at = runs.slot_at
+        WHERE trigger = 'schedule' AND slots.run_id IS NOT
+            (SELECT id FROM runs AS others WHERE others.job = runs.job AND others.slot_at = runs.slot_at
+             ORDER BY others.rowid DESC LIMIT 1)""",
+    "every slot is of a job that is known": "SELECT * FROM slots WHERE job NOT IN (SELECT job FROM jobs)",
     "no run is left running": "SELECT id, job, owner FROM runs WHERE state = 'running'",
     "no wake waits": "SELECT id, state, attempts, error FROM wakes WHERE state IN ('pending', 'sending')",
     "a wake is accepted once when it is settled, and otherwise never": """
@@ -53,7 +67,7 @@ def breaches(home: Home) -> list[str]:
     """Everything that does not hold, with the rows that show it; the daemon has been stopped."""
     found = [f"not true: {claim}: {row}" for claim, sql in _BROKEN.items() for row in home.rows(sql)]
     left = [f"left alive: {peer.pid} {command}" for peer, command in home.offspring().items()]
-    return found + left + list(_of_the_agent(home))
+    return found + left + list(_of_the_agent(home)) + list(_of_the_scripts(home))
 
 
 def _of_the_agent(home: Home) -> Iterator[str]:
@@ -73,3 +87,107 @@ def _of_the_agent(home: Home) -> Iterator[str]:
     for row in home.rows("SELECT id, state, attempts FROM wakes"):
         if calls[row["id"]] > row["attempts"] or (row["state"] == "settled" and not calls[row["id"]]):
             yield f"{row['id']} was handed over {calls[row['id']]} times, and the ledger has {row}"
+
+
+def _of_the_scripts(home: Home) -> Iterator[str]:
+    """What those that enter each run say against what the ledger says."""
+    begun = Counter(home.begun())
+    jobs = {job for job, _ in begun}
+    fates = {(row["job"], row["slot_at"]): row for row in home.rows("SELECT * FROM slots WHERE last_at = slot_at")}
+    for (job, slot), times in begun.items():
+        if (job, slot) not in fates or times > fates[job, slot]["attempts"]:
+            yield f"{job} began {times} times for {slot}, and the ledger has {fates.get((job, slot))}"
+    for (job, slot), row in fates.items():
+        if row["state"] == "ran" and job in jobs and (job, slot) not in begun:
+            yield f"{job} has never begun for {slot}, and the ledger has {row}"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """How far a schedule came from one anchor; it gets another when the clock is set back."""
+
+    anchor: int
+    last: int | None
+    """None: no slot of it has a fate."""
+
+
+@dataclass(frozen=True)
+class Fates:
+    """The slots that one row of the ledger stands for."""
+
+    first: int
+    last: int
+    count: int | None
+    state: str
+
+    def is_of(self, slots: Sequence[int]) -> bool:
+        """Whether it begins and ends with one of these, and says truly how many there are between."""
+        begin, end = bisect_left(slots, self.first), bisect_right(slots, self.last)
+        ends = begin < end and (slots[begin], slots[end - 1]) == (self.first, self.last)
+        return ends and self.count in (None, end - begin)
+
+    def __str__(self) -> str:
+        span = (
+            show(self.first) if self.last == self.first else f"{show(self.first)} to {show(self.last)} ({self.count})"
+        )
+        return f"{span} {self.state}"
+
+
+def phase_of(home: Home, job: str) -> Phase:
+    """How far a job has come."""
+    (row,) = home.rows("SELECT anchor_at, last_slot_at FROM jobs WHERE job = ?", job)
+    return Phase(instant(row["anchor_at"]), row["last_slot_at"] and instant(row["last_slot_at"]))
+
+
+def misfits(home: Home, due: Mapping[str, Due], earlier: Mapping[str, Sequence[Phase]] | None = None) -> list[str]:
+    """Due instants without exactly one fate, and fates of what was never due.
+
+    *due* says when each job is due; *earlier*, what `phase_of` said of it each time before the clock was set back.
+    """
+    found = []
+    for job, schedule in due.items():
+        phases = [*(earlier or {}).get(job, ()), phase_of(home, job)]
+        rows = [
+            Fates(instant(row["slot_at"]), instant(row["last_at"]), row["count"], row["state"])
+            for row in home.rows("SELECT * FROM slots WHERE job = ? ORDER BY slot_at", job)
+        ]
+        found += [f"{job}: {fault}" for fault in faults(rows, schedule, phases)]
+    return found
+
+
+def faults(rows: list[Fates], due: Due, phases: list[Phase]) -> Iterator[str]:
+    end = max((row.last for row in rows), default=0)
+    for row in rows:
+        if not any(row.is_of(due(phase.anchor, end)) for phase in phases):
+            yield f"this does not stand for slots of the schedule: {row}"
+    for begins_anew, phase in enumerate(phases):
+        slots = due(phase.anchor, phase.last if phase.last is not None else phase.anchor - 1)
+        # Where a clock was set back, what comes due is what comes after.
+        yield from _without_fate(slots[1:] if begins_anew and slots and slots[0] == phase.anchor else slots, rows)
+    if len({phase.anchor for phase in phases}) == 1:
+        yield from _doubled(rows)
+        if end > (phases[-1].last or 0):
+            yield f"the schedule has come to {show(phases[-1].last or 0)}, and there is a fate of {show(end)}"
+
+
+def _without_fate(slots: Sequence[int], rows: list[Fates]) -> Iterator[str]:
+    alone = {row.first for row in rows if row.first == row.last}
+    stretches = [row for row in rows if row.first < row.last]
+    number = 0
+    while number < len(slots):
+        if slots[number] not in alone:
+            reach = max((row.last for row in stretches if row.first <= slots[number] <= row.last), default=None)
+            if reach is None:
+                yield f"this was due and has no fate: {show(slots[number])}"
+            else:
+                number = bisect_right(slots, reach) - 1
+        number += 1
+
+
+def _doubled(rows: list[Fates]) -> Iterator[str]:
+    """What has two fates: only a clock that was set back is a reason to go by the one that was entered first."""
+    latest: Fates | None = None
+    for row in rows:
+        if latest is not None and row.first <= latest.last:
+            yield f"these have slots in common: {latest}; {row}"
+        latest = row if latest is None or row.last > latest.last else latest

@@ -28,6 +28,17 @@ QUIET = """#!/bin/sh
 echo '{"wakeAgent": false}'
 """
 
+# Enters each run in `begun.log`, as job, space, slot. The second takes a while.
+RECORDS = """#!/bin/sh
+echo "$HEARTBEAT_JOB $HEARTBEAT_SLOT" >> "$HEARTBEAT_HOME/begun.log"
+echo '{"wakeAgent": false}'
+"""
+LASTS = """#!/bin/sh
+echo "$HEARTBEAT_JOB $HEARTBEAT_SLOT" >> "$HEARTBEAT_HOME/begun.log"
+sleep SECONDS
+echo '{"wakeAgent": false}'
+"""
+
 # Enters each call in `agent.log`, as wake id, TAB, the ids of the findings, by one write. Obeys files of the home:
 # `agent-takes` (seconds), `agent-fails` (exit status 1). `agent-tires`: now and then it takes a second or fails.
 AGENT = f"""#!{PYTHON}
@@ -122,10 +133,17 @@ class Home:
     def state(self) -> Path:
         return self.folder / "state"
 
-    def configure(self, jobs: str, *, agent: str = 'timeout = "60s"\nattempts = 100', daemon: str = "") -> None:
+    def configure(
+        self,
+        jobs: str,
+        *,
+        agent: str = 'timeout = "60s"\nattempts = 100',
+        daemon: str = "",
+        owner: str = 'zone = "UTC"',
+    ) -> None:
         self.file(
             "config.toml",
-            f'[owner]\nzone = "UTC"\n[agent]\nkind = "command"\ncommand = ["{self.folder}/agent.py"]\n{agent}\n'
+            f'[owner]\n{owner}\n[agent]\nkind = "command"\ncommand = ["{self.folder}/agent.py"]\n{agent}\n'
             f"[daemon]\n{daemon}\n{jobs}",
         )
 
@@ -195,6 +213,12 @@ class Home:
         lines = log.read_text().splitlines() if log.exists() else []
         return [(line.split("\t")[0], tuple(line.split("\t")[1].split())) for line in lines]
 
+    def begun(self) -> list[tuple[str, str]]:
+        """Each run for a slot that a script of those above has entered: job and slot."""
+        log = self.folder / "begun.log"
+        lines = [line.split(" ") for line in log.read_text().splitlines()] if log.exists() else []
+        return [(job, slot) for job, slot in lines if slot]
+
     def health(self) -> Health:
         return examine(str(self.state))
 
@@ -223,7 +247,27 @@ class Home:
         """What somebody wants to see when a test fails."""
         log = self.log_file.read_bytes() if self.log_file.exists() else b""
         health = self.health()
-        return f"{self.folder}: {health.state} {health.problems}\n... {log[-6000:].decode(errors='replace')}"
+        return (
+            f"{self.folder}: {health.state} {health.problems}\n{self._fates()}\n"
+            f"... {log[-6000:].decode(errors='replace')}"
+        )
+
+    def _fates(self) -> str:
+        """The latest slots of each job, and what happened to the clock."""
+        try:
+            slots = self.rows(
+                "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY job ORDER BY slot_at DESC) AS nth FROM slots)"
+                " WHERE nth <= 12 ORDER BY job, slot_at"
+            )
+            events = self.rows("SELECT * FROM clock_events ORDER BY rowid DESC LIMIT 12")
+        except sqlite3.Error as error:
+            return f"the ledger cannot be read: {error}"
+        texts = [
+            f"{row['job']} {row['slot_at']} to {row['last_at']} ({row['count']}) {row['state']} {row['reason']!r} "
+            f"{row['run_id']} attempts {row['attempts']} at {row['at']}"
+            for row in slots
+        ]
+        return "\n".join([*texts, *map(str, events)])
 
 
 def wait_for(condition: Callable[[], object], seconds: float, what: str, every: float = 0.05) -> None:

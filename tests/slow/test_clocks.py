@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import struct
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.slow.clocks import HOUR, MONTH, Clock, build_shim
 from tests.slow.guarantees import breaches
 from tests.slow.homes import Daemon, Home, wait_for
 
@@ -21,8 +19,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets us move the clock of one process"),
 ]
 
-SHIM = Path(__file__).with_name("clockshim.c")
-HOUR, MONTH = 3600, 30 * 86400
 STEPS = {
     "a minute back": (-60,),
     "an hour back": (-HOUR,),
@@ -54,17 +50,11 @@ class Patient:
     """One daemon with a clock of its own."""
 
     home: Home
-    clock: Path
+    clock: Clock
     daemon: Daemon
-    offset: int = 0
     runs_before: int = 0
     states: list[tuple[float, str]] = field(default_factory=list)
     """Its health, by seconds since its clock was first set."""
-
-    def set_clock(self, seconds: int) -> None:
-        self.offset += seconds
-        with self.clock.open("r+b", buffering=0) as file:
-            file.write(struct.pack("q", self.offset * 10**9))
 
     def runs(self, job: str) -> int:
         return self.home.count("SELECT count(*) FROM runs WHERE job = ? AND state = 'ended'", job)
@@ -74,9 +64,7 @@ class Patient:
 def patients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Patient]]:
     """All of them at once: each is idle nearly all the time."""
     folder = tmp_path_factory.mktemp("clocks")
-    library = folder / "clockshim.so"
-    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-o", library, SHIM, "-ldl"], check=True)
+    library = build_shim(folder)
     found = {name: begin(folder / str(number), library) for number, name in enumerate(STEPS)}
     try:
         for patient in found.values():
@@ -95,9 +83,8 @@ def begin(folder: Path, library: Path) -> Patient:
     home.script("news", NEWS)
     jobs = "".join(f'[jobs.{job}]\nevery = "1s"\n' for job in ("always", "fails", "news"))
     home.configure(jobs + '[retention]\nhistory = "366d"')
-    clock = folder / "clock"
-    clock.write_bytes(bytes(8))
-    return Patient(home, clock, home.start(LD_PRELOAD=str(library), CLOCKSHIM=str(clock)))
+    clock = Clock(folder / "clock", library)
+    return Patient(home, clock, home.start(**clock.environment))
 
 
 def settle_down(patient: Patient) -> None:
@@ -115,7 +102,7 @@ def settle_down(patient: Patient) -> None:
 def watch(patients: dict[str, Patient]) -> None:
     for name, patient in patients.items():
         patient.runs_before = patient.runs("always")
-        patient.set_clock(STEPS[name][0])
+        patient.clock.set(STEPS[name][0])
         (patient.home.folder / "agent-fails").unlink()
     began, stepped_again = time.monotonic(), False
     while (passed := time.monotonic() - began) < WATCHED:
@@ -123,7 +110,7 @@ def watch(patients: dict[str, Patient]) -> None:
             stepped_again = True
             for name, patient in patients.items():
                 for step in STEPS[name][1:]:
-                    patient.set_clock(step)
+                    patient.clock.set(step)
         for patient in patients.values():
             patient.states.append((passed, patient.home.health().state))
         time.sleep(0.25)

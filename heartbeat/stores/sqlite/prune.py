@@ -39,14 +39,21 @@ _OLD = {
         DELETE FROM briefs WHERE rowid IN (
             SELECT rowid FROM briefs WHERE until < :before
             AND rowid < (SELECT max(rowid) FROM briefs) LIMIT :batch)""",
+    "slots": """
+        DELETE FROM slots WHERE (job, slot_at) IN (
+            SELECT job, slot_at FROM slots WHERE slot_at < :before AND last_at < :before AND state <> 'claimed'
+            -- It may be run again still.
+            AND (state <> 'interrupted' OR slot_at IS NOT (SELECT last_slot_at FROM jobs WHERE jobs.job = slots.job))
+            LIMIT :batch)""",
+    "clock_events": """
+        DELETE FROM clock_events WHERE rowid IN (SELECT rowid FROM clock_events WHERE at < :before LIMIT :batch)""",
 }
-_SLOTS = """
-    DELETE FROM slots WHERE job = :job AND slot_at IN (
-        SELECT slot_at FROM slots WHERE job = :job AND slot_at < :before AND state != 'claimed' LIMIT :batch)"""
+# The cross join goes job by job, and so meets only the runs that lose their output.
 _OUTPUTS = """
-    SELECT rowid, id FROM runs WHERE job = :job AND stdout_head IS NOT NULL
-    AND rowid <= (SELECT rowid FROM runs WHERE job = :job ORDER BY rowid DESC LIMIT 1 OFFSET :outputs)
-    AND id NOT IN (SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')) LIMIT :batch"""
+    SELECT runs.rowid, runs.id FROM jobs CROSS JOIN runs ON runs.job = jobs.job AND stdout_head IS NOT NULL
+    AND runs.rowid <= (SELECT rowid FROM runs WHERE job = jobs.job ORDER BY rowid DESC LIMIT 1 OFFSET :outputs)
+    WHERE jobs.job BETWEEN :first AND :last
+    AND runs.id NOT IN (SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')) LIMIT :batch"""
 _FORGET_OUTPUT = """
     UPDATE runs SET stdout_dropped = stdout_dropped + length(stdout_head) + length(stdout_tail),
     stderr_dropped = stderr_dropped + length(stderr_head) + length(stderr_tail),
@@ -61,9 +68,10 @@ def prune(database: Database, now: datetime, history: timedelta, outputs: int) -
     counts = {"queue": _repeat(database, lambda db: queue.forget(db, now - history, BATCH))}
     counts |= {table: _repeat(database, _deleting(sql, {"before": before})) for table, sql in _OLD.items()}
     with database.reading() as db:
-        jobs = [row["job"] for row in db.execute("SELECT job FROM jobs")]
-    counts["slots"] = sum(_repeat(database, _deleting(_SLOTS, {"before": before, "job": job})) for job in jobs)
-    counts["outputs"] = sum(_repeat(database, _forgetting(job, outputs)) for job in jobs)
+        jobs = [row["job"] for row in db.execute("SELECT job FROM jobs ORDER BY job")]
+    # Several jobs at a time: with a transaction for each, thousands of jobs would keep the disk busy for minutes.
+    some = [jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH)]
+    counts["outputs"] = sum(_repeat(database, _forgetting(few[0], few[-1], outputs)) for few in some)
     _shrink(database)
     return counts
 
@@ -82,9 +90,10 @@ def _deleting(sql: str, values: dict[str, str]) -> Callable[[sqlite3.Connection]
     return lambda db: db.execute(sql, {**values, "batch": BATCH}).rowcount
 
 
-def _forgetting(job: str, outputs: int) -> Callable[[sqlite3.Connection], int]:
+def _forgetting(first: str, last: str, outputs: int) -> Callable[[sqlite3.Connection], int]:
     def step(db: sqlite3.Connection) -> int:
-        rows = db.execute(_OUTPUTS, {"job": job, "outputs": outputs, "batch": BATCH}).fetchall()
+        values = {"first": first, "last": last, "outputs": outputs, "batch": BATCH}
+        rows = db.execute(_OUTPUTS, values).fetchall()
         db.executemany(_FORGET_OUTPUT, [(row["rowid"],) for row in rows])
         db.executemany(_FORGET_DUPLICATES, [(row["id"],) for row in rows])
         return len(rows)

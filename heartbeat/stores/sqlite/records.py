@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, Step, View
-from heartbeat.stores.sqlite import findings, incidents, plans, runs
+from heartbeat.stores.sqlite import findings, incidents, jobs, plans, runs
 from heartbeat.stores.sqlite.rows import instant, read_finding, reader, text
 
 # Both tables have columns of these names.
@@ -54,7 +54,7 @@ def _is_complete(judgement: Judgement) -> bool:
 
 def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime) -> View:
     """What a plan for these reported keys needs to know; a job never seen is as if anchored at *now*."""
-    state = runs.find_job_state(db, job) or JobState(job, now)
+    state = jobs.find(db, job) or JobState(job, now)
     return View(state, findings.known(db, job, keys), incidents.streaks(db, job))
 
 

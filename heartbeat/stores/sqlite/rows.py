@@ -18,7 +18,6 @@ from heartbeat.model import (
     Finding,
     FindingEvent,
     Incident,
-    JobState,
     LedgerFinding,
     Run,
     Source,
@@ -143,18 +142,6 @@ def read_event(row: sqlite3.Row) -> FindingEvent:
         run_id=row["run_id"],
         wake_id=row["wake_id"],
         brief_id=row["brief_id"],
-    )
-
-
-@reader
-def read_job_state(row: sqlite3.Row) -> JobState:
-    return JobState(
-        job=row["job"],
-        anchor_at=from_text(row["anchor_at"]),
-        fingerprint=row["fingerprint"],
-        last_slot_at=when(row["last_slot_at"]),
-        backoff_until=when(row["backoff_until"]),
-        baseline_done=bool(row["baseline_done"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Jobs, slots and runs: each due instant has one fate, each job one run at a time."""
+"""Runs: each job has one at a time, and each run ends once."""
 
 from __future__ import annotations
 
@@ -6,77 +6,34 @@ import sqlite3
 from datetime import datetime
 
 from heartbeat.clock import to_text
-from heartbeat.errors import NotFound, Refused
-from heartbeat.model import Captured, Execution, JobState, Judgement, Run
+from heartbeat.errors import NotFound, Refused, SlotTaken
+from heartbeat.model import Captured, Execution, Judgement, Run, SlotState
 from heartbeat.ports import Alive
-from heartbeat.stores.sqlite.rows import instant, read_job_state, read_run, text, to_json
+from heartbeat.stores.sqlite import jobs, slots
+from heartbeat.stores.sqlite.rows import instant, read_run, text, to_json
 
 STDOUT_HEAD, STDOUT_TAIL = 8 * 1024, 8 * 1024
 STDERR_HEAD, STDERR_TAIL = 2 * 1024, 4 * 1024
 """Bytes of a run's output that are kept."""
 
 
-def find_job_state(db: sqlite3.Connection, job: str) -> JobState | None:
-    row = db.execute("SELECT * FROM jobs WHERE job = ?", (text(job),)).fetchone()
-    return row and read_job_state(row)
-
-
-def anchor(db: sqlite3.Connection, job: str, at: datetime) -> None:
-    """Enter *job*, anchored at *at*, unless it is known."""
-    db.execute("INSERT INTO jobs (job, anchor_at) VALUES (?, ?) ON CONFLICT DO NOTHING", (text(job), to_text(at)))
-
-
-def claim(db: sqlite3.Connection, run: Run, owner: str, note: str) -> None:
+def claim(db: sqlite3.Connection, run: Run, owner: str, note: str) -> SlotTaken | None:
+    """Enter *run*, or return why not when its slot has a fate: not raised, so that the schedule's step is kept."""
     busy = db.execute("SELECT id, started_at FROM runs WHERE job = ? AND state = 'running'", (run.job,)).fetchone()
     if busy:
         raise Refused(
             f"cannot run {run.job!r}: its run {busy['id']}, started {busy['started_at']}, is not finished; "
             "wait until it is"
         )
-    anchor(db, run.job, run.started_at)
-    if run.slot_at is not None:
-        _claim_slot(db, run, run.slot_at, note)
+    jobs.anchor(db, run.job, run.started_at)
+    taken = slots.claim(db, run, run.slot_at, note) if run.slot_at else None
+    if taken is not None:
+        return taken
     db.execute(
         "INSERT INTO runs (id, job, trigger, slot_at, owner, state, started_at) VALUES (?, ?, ?, ?, ?, 'running', ?)",
         (run.id, run.job, run.trigger, instant(run.slot_at), owner, instant(run.started_at)),
     )
-
-
-def _claim_slot(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str) -> None:
-    slot = (run.job, to_text(slot_at))
-    claimed = db.execute(
-        "INSERT INTO slots (job, slot_at, state, reason, run_id, at) VALUES (?, ?, 'claimed', ?, ?, ?) "
-        "ON CONFLICT DO NOTHING",
-        (*slot, text(note), run.id, instant(run.started_at)),
-    )
-    if not claimed.rowcount:
-        fate = db.execute("SELECT state, run_id FROM slots WHERE job = ? AND slot_at = ?", slot).fetchone()
-        by = f" by run {fate['run_id']}" if fate["run_id"] else ""
-        raise Refused(f"cannot run {run.job!r} for {slot[1]}: that slot is {fate['state']}{by}; run it by hand instead")
-    _advance(db, run.job, slot_at)
-
-
-def skip(db: sqlite3.Connection, job: str, slot_at: datetime, reason: str, now: datetime) -> None:
-    anchor(db, job, now)
-    db.execute(
-        "INSERT INTO slots (job, slot_at, state, reason, at) VALUES (?, ?, 'skipped', ?, ?) ON CONFLICT DO NOTHING",
-        (job, to_text(slot_at), text(reason), to_text(now)),
-    )
-    _advance(db, job, slot_at)
-
-
-def _advance(db: sqlite3.Connection, job: str, slot_at: datetime) -> None:
-    # In the transaction of the claim: a schedule that moves on later, or earlier, doubles or loses the slot.
-    db.execute(
-        "UPDATE jobs SET last_slot_at = max(coalesce(last_slot_at, ''), ?) WHERE job = ?", (to_text(slot_at), job)
-    )
-
-
-def move_on(db: sqlite3.Connection, job: str, now: datetime) -> None:
-    anchor(db, job, now)
-    db.execute(
-        "UPDATE jobs SET anchor_at = :now, last_slot_at = :now WHERE job = :job", {"now": to_text(now), "job": job}
-    )
+    return None
 
 
 def require_running(db: sqlite3.Connection, run_id: str) -> None:
@@ -104,7 +61,7 @@ def finish(db: sqlite3.Connection, run: Run, execution: Execution, judgement: Ju
             run.id,
         ),
     )
-    _end_slot(db, run.id, "ran", "", at)
+    slots.end(db, run.id, SlotState.RAN, "", at)
 
 
 def abandon(db: sqlite3.Connection, run_id: str, reason: str, now: datetime) -> None:
@@ -113,16 +70,7 @@ def abandon(db: sqlite3.Connection, run_id: str, reason: str, now: datetime) -> 
         "UPDATE runs SET state = 'interrupted', ended_at = ?, reason = ? WHERE id = ?",
         (to_text(now), text(reason), run_id),
     )
-    _end_slot(db, run_id, "interrupted", reason, now)
-
-
-def _end_slot(db: sqlite3.Connection, run_id: str, state: str, reason: str, at: datetime) -> None:
-    """Give the slot of a run its fate; the note of its claim stays when there is no *reason*."""
-    db.execute(
-        "UPDATE slots SET state = ?, reason = coalesce(nullif(?, ''), reason), at = ? "
-        "WHERE (job, slot_at) = (SELECT job, slot_at FROM runs WHERE id = ?)",
-        (state, text(reason), to_text(at), run_id),
-    )
+    slots.end(db, run_id, SlotState.INTERRUPTED, reason, now)
 
 
 def orphaned(db: sqlite3.Connection, alive: Alive) -> list[str]:
