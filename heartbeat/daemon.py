@@ -35,7 +35,7 @@ from heartbeat.zones import host_zone
 Reload = Callable[[House], House]
 """Reads the configuration again; raises HeartbeatError when it is not valid."""
 
-_TIDY_EVERY = timedelta(hours=6)
+_TIDY_EVERY, _TIDY_FIRST = timedelta(hours=6), timedelta(minutes=10)
 _UPKEEP_EVERY = 1.0
 """Seconds; when runs end by the hundred, not each of them is a reason to beat."""
 
@@ -56,7 +56,8 @@ class Daemon:
         self._zone = host_zone()
         self._is_planned = False
         self._kept_up_at = float("-inf")
-        self._tidied_at: datetime | None = None
+        # Not at once: a clock that is wrong after a boot is put right within minutes, and nothing brings back history.
+        self._tidied_at = self._started.wall - _TIDY_EVERY + _TIDY_FIRST
         self._fatal: BaseException | None = None
         self._alarm = Alarm(lambda: self._words.put("due"))
         self._tidying = ThreadPoolExecutor(1, thread_name_prefix="tidy")
@@ -106,6 +107,8 @@ class Daemon:
             self._note(happened)
             # The instants to look again were reckoned under another clock.
             self._is_planned = self._is_planned and happened.kind != "back"
+            # Nor must a clock that is wrong by a month make the history of a month look old at once.
+            self._tidied_at = self._looked.wall
         return self._looked.wall
 
     def _look_at_zone(self) -> None:
@@ -145,7 +148,7 @@ class Daemon:
         """End what a killed `heartbeat tick` left, ring the courier, remove what is too old."""
         self._watched("ledger", clear_up, self._house.ledger, now)
         self._courier.ring()
-        if self._tidied_at is None or not timedelta() <= now - self._tidied_at < _TIDY_EVERY:
+        if now - self._tidied_at >= _TIDY_EVERY:
             self._tidied_at = now
             self._tidying.submit(self._watched, "retention", tidy, self._house, now)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,13 +20,12 @@ from heartbeat.errors import LedgerCorrupt, LedgerError, Refused, SlotTaken
 from heartbeat.job import Job
 from heartbeat.log import event, warn
 from heartbeat.model import Fate
+from heartbeat.ports import OFF
 from heartbeat.pulse import PERIOD
-from heartbeat.slots import LATE, Move, first_look, next_move, overlooked
+from heartbeat.slots import LATE, Move, first_look, next_move, overlooked, superseded
 from heartbeat.troubles import Troubles
 
 _AGAIN = timedelta(seconds=PERIOD)
-OFF = "off"
-"""What the ledger keeps as the schedule of a disabled job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,7 @@ class Dispatcher:
         self._workers = house().config.settings.daemon.workers
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="run")
         self._agenda = Agenda()
+        self._planned: Mapping[str, Job] = {}
         self._busy: list[str] = []  # due while they run: they need no worker, only a decision
         self._ready: OrderedDict[str, None] = OrderedDict()  # due, and waiting for a worker, in this order
         self._late: set[str] = set()  # those that have been given an instant of their own to start late
@@ -69,6 +69,8 @@ class Dispatcher:
         """Enter every job of the configuration in the agenda, from what the ledger knows of it."""
         house = self._house()
         jobs = house.config.jobs
+        house.ledger.pass_over(self._superseded(jobs, now), now)
+        self._planned = jobs
         fresh = house.ledger.enlist(
             ((job.name, job.timing.identity if job.enabled else OFF) for job in jobs.values()), now
         )
@@ -82,6 +84,21 @@ class Dispatcher:
         for job in jobs.values():
             if job.enabled:
                 self._agenda.put(job.name, first_look(job.timing, job.policy, states[job.name], now))
+
+    def _superseded(self, jobs: Mapping[str, Job], now: datetime) -> list[tuple[str, Fate]]:
+        """Fates of what is due by schedules that another configuration has replaced or taken away."""
+        old = [job for job in self._planned.values() if job.enabled and not _goes_on(job, jobs.get(job.name))]
+        states = self._house().ledger.states() if old else {}
+        return [
+            (job.name, fate)
+            for job in old
+            if job.name in states and states[job.name].schedule == job.timing.identity
+            for fate in superseded(job.timing, states[job.name], now, self._slot_of(job.name))
+        ]
+
+    def _slot_of(self, job: str) -> datetime | None:
+        """The slot of its run that goes on."""
+        return self._running[job][0] if job in self._running else None
 
     def advance(self, now: datetime) -> None:
         """Do what is due: note what ended, line up what came due, decide, and start."""
@@ -156,8 +173,7 @@ class Dispatcher:
         state = ledger.state(job.name)
         if state is None:
             raise LedgerError(f"cannot find the job {job.name!r} in the ledger: it was emptied; start again")
-        running = self._running.get(job.name)
-        move = next_move(job.timing, job.policy, state, now, running[0] if running else None)
+        move = next_move(job.timing, job.policy, state, now, self._slot_of(job.name))
         if move.rewound:
             warn("clock_set_back", job=job.name, now=to_text(now))
             ledger.move_on(job.name, now)
@@ -199,6 +215,10 @@ class Dispatcher:
         finally:
             self._ended.put((job.name, again))
             self._links.run_ended()
+
+
+def _goes_on(old: Job, new: Job | None) -> bool:
+    return new is not None and new.enabled and new.timing.identity == old.timing.identity
 
 
 def _tell(job: str, fate: Fate) -> None:

@@ -24,6 +24,8 @@ from heartbeat.model import (
     Wake,
 )
 
+OFF = "off"
+"""What the ledger keeps as the schedule of a job that is disabled, or is not in the configuration."""
 TRUSTED = timedelta(hours=3)
 """How far the clock may be set back before what was entered under it stops counting (Debian's cron has the same)."""
 
@@ -54,10 +56,11 @@ class Ledger(Protocol):
     # The beat
 
     def enlist(self, schedules: Iterable[tuple[str, str]], now: datetime) -> Collection[str]:
-        """Take note of the jobs that are to run, each with the identity of its schedule; `off` for a disabled one.
+        """Take note of the jobs that are to run, each with the identity of its schedule, or OFF.
 
-        A job that was never seen, or whose schedule is another now, begins anew: anchored at *now*, with no slot
-        behind it. Returns the names of those. One whose schedule the ledger does not know yet goes on as it is.
+        All others are OFF from then on. A job that was never seen, or whose schedule is another now, begins anew:
+        anchored at *now*, with no slot behind it. Returns the names of those. One whose schedule the ledger does
+        not know yet goes on as it is.
         """
 
     def states(self) -> Mapping[str, JobState]:

@@ -114,6 +114,15 @@ def overlooked(timing: Timing, now: datetime) -> tuple[Fate, ...]:
     return tuple(Fate(SlotState.MISSED, instant, instant, reason) for instant in sorted(passed))
 
 
+def superseded(timing: Timing, state: JobState, now: datetime, running: datetime | None = None) -> tuple[Fate, ...]:
+    """What becomes of slots that are due by a schedule that is not the job's any more."""
+    first = _after_running(timing, state, running)
+    if first is None or first > now or is_rewound(state, now):
+        return ()
+    due = _Stretch(timing, state.anchor_at, first, now).up_to(now)
+    return due.end_as(SlotState.SKIPPED, "the schedule was changed before it could run")
+
+
 @dataclass(frozen=True, slots=True)
 class _Stretch:
     """The slots of a job from *first* to *last*, which are slots both."""
@@ -145,10 +154,16 @@ class _Stretch:
                 return None
 
 
-def _move(timing: Timing, policy: Policy, state: JobState, now: datetime, running: datetime | None) -> Move:
+def _after_running(timing: Timing, state: JobState, running: datetime | None) -> datetime | None:
+    """The first slot without a fate, but for one whose claim may be on its way into the ledger."""
     first = pending(timing, state)
     if running is not None and first is not None and first <= running:
-        first = next_slot(timing, running, anchor=state.anchor_at)  # its claim is only on its way into the ledger
+        return next_slot(timing, running, anchor=state.anchor_at)
+    return first
+
+
+def _move(timing: Timing, policy: Policy, state: JobState, now: datetime, running: datetime | None) -> Move:
+    first = _after_running(timing, state, running)
     if first is None or first > now:
         return _rerun(policy, state, now, running, first)
     due = _Stretch(timing, state.anchor_at, first, now).up_to(now)

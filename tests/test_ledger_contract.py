@@ -49,7 +49,7 @@ from heartbeat.model import (
     Wake,
     WhenAbsent,
 )
-from heartbeat.ports import TRUSTED, Ledger
+from heartbeat.ports import OFF, TRUSTED, Ledger
 from heartbeat.stores.memory import open_memory
 from heartbeat.stores.sqlite import SqliteLedger, item_key, item_version
 
@@ -360,14 +360,32 @@ def test_what_lies_in_a_stretch_keeps_the_fate_of_the_stretch(ledger: Ledger, la
 
 
 @pytest.mark.parametrize("minute", [5, 7, 10])
-def test_no_slot_in_a_stretch_is_run_and_the_schedule_goes_on_after_all_of_it(ledger: Ledger, minute: int) -> None:
+def test_no_slot_in_a_stretch_is_run_and_the_schedule_goes_on_after_it(ledger: Ledger, minute: int) -> None:
     pass_over(ledger, 20, fate(5, 10, MISSED))
     ledger.move_on(JOB, at(3))
     with pytest.raises(SlotTaken, match="that slot is missed"):
         claim(ledger, minute, now=20)
-    assert state_of(ledger).last_slot_at == at(10)
+    assert state_of(ledger).last_slot_at == at(minute), "the end of a stretch may lie ahead of a clock set back"
     for free in (4, 11):
         record(ledger, 20, run=claim(ledger, free, now=20))
+
+
+def test_a_stretch_of_an_interval_holds_only_what_lies_on_its_grid(ledger: Ledger) -> None:
+    pass_over(ledger, 60, Fate(MISSED, at(10), at(50), "late", count=5))
+    assert [len(ledger.slots(at=at(minute))) for minute in (10, 15, 20, 50)] == [1, 0, 1, 1]
+    with pytest.raises(SlotTaken):
+        claim(ledger, 20, now=60)
+    record(ledger, 60, run=claim(ledger, 25, now=60))
+    assert slot_at(ledger, 25).state is SlotState.RAN
+
+
+def test_a_job_that_is_not_listed_any_more_begins_anew_when_it_comes_back(ledger: Ledger) -> None:
+    ledger.enlist([(JOB, "every 600s"), ("b", "every 60s")], at(0))
+    record(ledger, 0)
+    assert list(ledger.enlist([("b", "every 60s")], at(5))) == []
+    assert (state_of(ledger).schedule, state_of(ledger).last_slot_at) == (OFF, at(0))
+    assert list(ledger.enlist([(JOB, "every 600s"), ("b", "every 60s")], at(99))) == [JOB]
+    assert (state_of(ledger).anchor_at, state_of(ledger).last_slot_at) == (at(99), None)
 
 
 def test_an_interrupted_slot_can_be_run_again_and_its_runs_are_counted(ledger: Ledger) -> None:

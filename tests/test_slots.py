@@ -24,6 +24,7 @@ from heartbeat.slots import (
     next_move,
     overlooked,
     pending,
+    superseded,
 )
 
 ANCHOR = datetime(2026, 6, 10, 8, tzinfo=UTC)
@@ -323,6 +324,14 @@ def test_a_list_is_due_at_the_instants_of_each() -> None:
     both = timing(TEN_MINUTES, Cron("5 * * * *"))
     found = next_move(both, ONCE, state(at(0)), at(12))
     assert [fate.first for fate in found.fates] + [found.start, found.next_at] == [at(5), at(10), at(20)]
+
+
+def test_what_is_due_by_a_schedule_that_is_replaced_is_skipped_but_for_the_slot_that_runs() -> None:
+    reason = "the schedule was changed before it could run"
+    assert superseded(timing(), state(at(0)), at(25)) == skipped(reason, 10, 20)
+    assert superseded(timing(), state(at(0)), at(25), at(10)) == skipped(reason, 20)
+    assert superseded(timing(), state(at(0)), at(9)) == ()
+    assert superseded(timing(), state(at(600)), at(25)) == ()
 
 
 def test_nothing_is_due_after_the_end() -> None:

@@ -26,10 +26,14 @@ With a window a day that is eight years. Both, because with ten windows a day th
 """
 
 
-@lru_cache(maxsize=4096)  # jobs that are new are seen first at the same instant
 def first_slot(timing: Timing, *, anchor: datetime) -> datetime | None:
     """The first slot of a job seen first at *anchor*: an interval is due at once, anything else after the anchor."""
-    earlier = anchor.astimezone(UTC) - OVERLOOKED  # an interval has no slot before its anchor
+    return _first_slot(timing, anchor.astimezone(UTC))  # in one zone the two passes of an hour are equal to a cache
+
+
+@lru_cache(maxsize=4096)  # jobs that are new are seen first at the same instant
+def _first_slot(timing: Timing, anchor: datetime) -> datetime | None:
+    earlier = anchor - OVERLOOKED  # an interval has no slot before its anchor
 
     def first_of(schedule: Schedule) -> datetime | None:
         after = anchor if isinstance(schedule, Cron) else earlier

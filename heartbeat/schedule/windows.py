@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 
 from heartbeat.schedule.kinds import EVERY_DAY, Window
 from heartbeat.schedule.offsets import next_change
-from heartbeat.schedule.wall import end_of_gap, instants_of
+from heartbeat.schedule.wall import instants_of
 
 _DAY = 24 * 60
 _WHOLE_DAY = Window(0, _DAY)
-_DAYS_AHEAD = 8
-"""The same day of the week comes again within these."""
+_DAYS_AHEAD = 15
+"""The same day of the week comes again within these, though a change of the clock may leave it out once."""
 
 
 def is_inside(instant: datetime, between: tuple[Window, ...], days: frozenset[int], zone: ZoneInfo) -> bool:
@@ -58,4 +58,4 @@ def next_opening(
 @lru_cache(maxsize=1024)
 def _starts(minute: int, day: int, zone: ZoneInfo) -> tuple[datetime, ...]:
     wall = datetime.fromordinal(day) + timedelta(minutes=minute)
-    return instants_of(wall, zone) or (end_of_gap(wall, zone),)
+    return instants_of(wall, zone)  # none in a gap, whose end is a change of the clock

@@ -248,9 +248,11 @@ def test_an_expression_is_either_refused_or_always_means_the_same(expression: st
             "1972-01-06T23:31-00:44:30",
             ["1972-01-06T23:45-00:44:30", "1972-01-07T00:45+00:00"],
         ),
-        # A change each 40 and 30 days in the summer of 1945, none of which is the next slot's business.
+        # Forward twice and back twice in the year 1945, none of which is the next slot's business.
         ("Europe/Berlin", "*/30 2 30 11 *", "1945-06-01T00:00+00:00", ["1945-11-30T02:00+01:00"]),
         ("Europe/Berlin", "*/30 2 30 11 *", "1944-12-10T00:00+00:00", ["1945-11-30T02:00+01:00"]),
+        # From the first pass of a repeated hour, with another one before the slot.
+        ("Europe/Berlin", "*/30 4 30 11 *", "1945-09-24T02:10+03:00", ["1945-11-30T04:00+01:00"]),
     ],
 )
 def test_what_a_change_of_the_clock_does(zone: str, expression: str, after: str, expected: list[str]) -> None:

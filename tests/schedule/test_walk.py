@@ -197,7 +197,7 @@ schedules = st.one_of(
     days=st.sampled_from([EVERY_DAY, EVERY_DAY - {6}]),
     shift=st.sampled_from([timedelta(), 37 * SECOND, 5 * MINUTE]),
 )
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 def test_the_latest_slot_is_the_one_that_walking_slot_by_slot_comes_to(
     *,
     listed: list[Schedule],
@@ -224,7 +224,7 @@ def test_the_latest_slot_is_the_one_that_walking_slot_by_slot_comes_to(
     between=windows,
     weekdays=st.sampled_from([EVERY_DAY, frozenset({0}), frozenset({5, 6})]),
 )
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 def test_the_latest_slot_is_found_across_closed_nights_and_weeks(
     schedule: Schedule, days: int, between: tuple[Window, ...], weekdays: frozenset[int]
 ) -> None:

@@ -145,6 +145,12 @@ def test_a_window_is_open_when_the_clock_shows_its_times(
     assert slots == [night + minute * MINUTE for minute in minutes]
 
 
+def test_a_weekday_that_the_calendar_leaves_out_comes_again_a_week_later() -> None:
+    friday = bounded(Every(HOUR), between=(MORNING,), days=frozenset({4}), zone=ZoneInfo("Pacific/Apia"))
+    thursday = datetime(2011, 12, 29, 22, tzinfo=UTC)  # noon; the 30th did not happen
+    assert next_slot(friday, thursday, anchor=thursday) == datetime(2012, 1, 5, 18, tzinfo=UTC)
+
+
 def is_open(wall: datetime, between: tuple[Window, ...], days: frozenset[int]) -> bool:
     """The rule in other words: a stretch of wall clock time, from a start on an allowed day to the end after it."""
     for window in between:

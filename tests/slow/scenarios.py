@@ -38,7 +38,7 @@ class Patient:
     """How far each job had come whenever its clock was set back."""
     events: int = 0
     """How many things that happened to the clock were awaited."""
-    health: list[tuple[float, str]] = field(default_factory=list)
+    health: list[tuple[float, str]] = field(default_factory=list, repr=False)
     """By the monotonic clock."""
 
     def configure(self, jobs: Mapping[str, Job], **more: str) -> None:

@@ -10,6 +10,7 @@ from sys import intern
 
 from heartbeat.clock import from_text, to_text
 from heartbeat.model import JobState, SlotState
+from heartbeat.ports import OFF
 from heartbeat.stores.sqlite.rows import reader, text
 
 _STATES = """
@@ -23,6 +24,7 @@ _LEARNT = "UPDATE jobs SET schedule = ? WHERE job = ?"
 def enlist(db: sqlite3.Connection, schedules: Iterable[tuple[str, str]], now: datetime) -> list[str]:
     """Nothing is written when nothing is new."""
     stored: dict[str, str] = dict(db.execute("SELECT job, schedule FROM jobs").fetchall())
+    unlisted = stored.copy()
     fresh = []
     new, changed, learnt = [], [], []
     at = to_text(now)
@@ -30,6 +32,7 @@ def enlist(db: sqlite3.Connection, schedules: Iterable[tuple[str, str]], now: da
         job, given = text(name), text(schedule)
         before = stored.get(job)
         stored[job] = given
+        unlisted.pop(job, None)
         if before is None:
             fresh.append(name)
             new.append((job, given, at))
@@ -38,6 +41,7 @@ def enlist(db: sqlite3.Connection, schedules: Iterable[tuple[str, str]], now: da
             changed.append((given, at, job))
         elif before != given:
             learnt.append((given, job))
+    learnt += [(OFF, job) for job, before in unlisted.items() if before != OFF]
     db.executemany(_NEW, new)
     db.executemany(_CHANGED, changed)
     db.executemany(_LEARNT, learnt)

@@ -39,7 +39,7 @@ _ENTER = """
 # When the first slot of a stretch has a row of its own, the others still need one.
 _ENTER_REST = """
     INSERT INTO slots (job, slot_at, last_at, count, state, reason, attempts, at)
-    SELECT job, rest, last, count, state, reason, 0, :now FROM passing
+    SELECT job, rest, last, NULL, state, reason, 0, :now FROM passing
     WHERE last > (SELECT last_at FROM slots WHERE slots.job = passing.job AND slot_at = first)
     ON CONFLICT DO NOTHING"""
 

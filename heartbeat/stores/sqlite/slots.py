@@ -7,7 +7,7 @@ after it, unless it is dated so far ahead that it was entered under a clock that
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from heartbeat.clock import from_text, to_text
 from heartbeat.errors import Refused, SlotTaken
@@ -39,9 +39,10 @@ def claim(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str) -> Slo
     slot, now = to_text(slot_at), to_text(run.started_at)
     if slot > now:
         raise Refused(f"cannot run {run.job!r} for {slot}: it is only {now}; wait until then, or run it by hand")
-    fate = _fate(db, run.job, slot, to_text(run.started_at + TRUSTED))
+    fate = _fate(db, run, slot_at)
     if fate is not None and fate["state"] != SlotState.INTERRUPTED:
-        jobs.advance(db, [(text(run.job), fate["last_at"])], run.started_at)
+        # Not to the end of a stretch: that may lie ahead, after a clock that was set forward and back.
+        jobs.advance(db, [(text(run.job), slot)], run.started_at)
         by = f" by run {fate['run_id']}" if fate["run_id"] else ""
         return SlotTaken(f"cannot run {run.job!r} for {slot}: that slot is {fate['state']}{by}; run it by hand instead")
     values = {"job": text(run.job), "slot": slot, "note": text(note), "run": run.id, "at": now}
@@ -50,9 +51,23 @@ def claim(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str) -> Slo
     return None
 
 
-def _fate(db: sqlite3.Connection, job: str, slot: str, trusted: str) -> sqlite3.Row | None:
-    rows = db.execute(_HOLDING.format(job="job = :job AND"), {"job": text(job), "at": slot})
-    return next((row for row in rows if row["at"] <= trusted), None)
+def _fate(db: sqlite3.Connection, run: Run, slot_at: datetime) -> sqlite3.Row | None:
+    rows = db.execute(_HOLDING.format(job="job = :job AND"), {"job": text(run.job), "at": to_text(slot_at)})
+    trusted = to_text(run.started_at + TRUSTED)
+    return next((row for row in rows if row["at"] <= trusted and _holds(row, slot_at)), None)
+
+
+def _holds(row: sqlite3.Row, slot: datetime) -> bool:
+    """Whether a row stands for *slot*: when a clock was set back, others come due between those of an interval."""
+    first, apart = _grid(row)
+    return not apart or not (slot - first) % apart
+
+
+@reader
+def _grid(row: sqlite3.Row) -> tuple[datetime, timedelta]:
+    """The first slot of a row, and how far those of an interval lie apart."""
+    first, last, count = from_text(row["slot_at"]), from_text(row["last_at"]), row["count"]
+    return first, (last - first) / (count - 1) if last > first and count is not None else timedelta()
 
 
 def end(db: sqlite3.Connection, run_id: str, state: SlotState, reason: str, at: datetime) -> None:
@@ -69,7 +84,7 @@ def latest(db: sqlite3.Connection, job: str | None, state: str | None, limit: in
             _HOLDING.format(job="job = :job AND" if job is not None else ""), values | {"at": to_text(at)}
         )
         counting: dict[str, Slot] = {}
-        for slot in map(_read, rows):
+        for slot in (_read(row) for row in rows if _holds(row, at)):
             counting.setdefault(slot.job, slot)
         return [slot for slot in counting.values() if state in (None, slot.state)][:limit]
     known = [f"{name} = :{name}" for name in ("job", "state") if values[name] is not None]
