@@ -20,8 +20,14 @@ class Alarm:
         self._scheduler.start()
 
     def set(self, at: datetime) -> None:
-        # Without a grace time a ring that comes late, after a suspend, would be dropped.
-        self._scheduler.add_job(self._ring, DateTrigger(at), id="ring", replace_existing=True, misfire_grace_time=None)
+        self._scheduler.add_job(
+            self._ring,
+            DateTrigger(at),
+            id="ring",
+            replace_existing=True,
+            misfire_grace_time=None,  # else a ring that comes late, after a suspend, would be dropped
+            max_instances=1000,  # and so would one that comes while the thread of the one before winds up
+        )
 
     def stop(self) -> None:
         self._scheduler.shutdown(wait=False)

@@ -57,6 +57,8 @@ class Halt(Event):
     def __init__(self, stop: Event) -> None:
         super().__init__()
         self._stop = stop
+        self.has_claimed = False
+        """Whether the run is in the ledger."""
         self.reason = "heartbeat was stopping"
 
     def is_set(self) -> bool:
@@ -88,11 +90,13 @@ def tick(
     note: str = "",
     agent: str = "",
     halt: Halt | None = None,
+    again: bool = False,
 ) -> Ticked:
     """Run a job once, from claim to record. Raises Refused when the slot is taken or the job already runs."""
     halt = halt or Halt(house.stop)
     run = Run(new_id("run", now), job.name, "manual" if slot is None else "schedule", slot, now)
-    house.ledger.claim(run, owner(), note=note)
+    house.ledger.claim(run, owner(), note=note, again=again)
+    halt.has_claimed = True
     passed_step("claim")
     try:
         execution, judgement = run_and_judge(house, job, run, now, halt)

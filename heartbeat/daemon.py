@@ -35,7 +35,8 @@ from heartbeat.zones import host_zone
 Reload = Callable[[House], House]
 """Reads the configuration again; raises HeartbeatError when it is not valid."""
 
-_TIDY_EVERY, _TIDY_FIRST = timedelta(hours=6), timedelta(minutes=10)
+_TIDY_EVERY, _TIDY_FIRST, _TIDY_AFTER_STEP = 6 * 3600.0, 600.0, 3600.0
+"""Seconds. A clock that is wrong makes history look old, and nothing brings it back: time to put it right."""
 _UPKEEP_EVERY = 1.0
 """Seconds; when runs end by the hundred, not each of them is a reason to beat."""
 
@@ -56,8 +57,7 @@ class Daemon:
         self._zone = host_zone()
         self._is_planned = False
         self._kept_up_at = float("-inf")
-        # Not at once: a clock that is wrong after a boot is put right within minutes, and nothing brings back history.
-        self._tidied_at = self._started.wall - _TIDY_EVERY + _TIDY_FIRST
+        self._tidy_at = self._started.running + _TIDY_FIRST
         self._fatal: BaseException | None = None
         self._alarm = Alarm(lambda: self._words.put("due"))
         self._tidying = ThreadPoolExecutor(1, thread_name_prefix="tidy")
@@ -107,8 +107,7 @@ class Daemon:
             self._note(happened)
             # The instants to look again were reckoned under another clock.
             self._is_planned = self._is_planned and happened.kind != "back"
-            # Nor must a clock that is wrong by a month make the history of a month look old at once.
-            self._tidied_at = self._looked.wall
+            self._tidy_at = self._looked.running + _TIDY_AFTER_STEP
         return self._looked.wall
 
     def _look_at_zone(self) -> None:
@@ -148,8 +147,8 @@ class Daemon:
         """End what a killed `heartbeat tick` left, ring the courier, remove what is too old."""
         self._watched("ledger", clear_up, self._house.ledger, now)
         self._courier.ring()
-        if now - self._tidied_at >= _TIDY_EVERY:
-            self._tidied_at = now
+        if self._looked.running >= self._tidy_at:
+            self._tidy_at = self._looked.running + _TIDY_EVERY
             self._tidying.submit(self._watched, "retention", tidy, self._house, now)
 
     def _watched(self, place: str, action: Callable[..., object], *arguments: object) -> None:
@@ -206,7 +205,7 @@ class Daemon:
         self._is_planned = False
         self._kept_up_at = float("-inf")
         self._troubles.keep(place for job in house.config.jobs for place in (f"run:{job}", f"job:{job}"))
-        close_removed(house, house.clock())
+        self._watched("ledger", close_removed, house, house.clock())
         event("reloaded", jobs=len(house.config.jobs))
 
     def _drain(self) -> None:

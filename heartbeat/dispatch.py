@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,13 +19,15 @@ from heartbeat.clock import to_text
 from heartbeat.errors import LedgerCorrupt, LedgerError, Refused, SlotTaken
 from heartbeat.job import Job
 from heartbeat.log import event, warn
-from heartbeat.model import Fate
+from heartbeat.model import Fate, JobState
 from heartbeat.ports import OFF
 from heartbeat.pulse import PERIOD
+from heartbeat.schedule import identity_of, timing_of
 from heartbeat.slots import LATE, Move, first_look, next_move, overlooked, superseded
 from heartbeat.troubles import Troubles
 
-_AGAIN = timedelta(seconds=PERIOD)
+_MOST_AT_ONCE = 500
+_AGAIN, _SOON = timedelta(seconds=PERIOD), timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,7 @@ class Dispatcher:
         self._workers = house().config.settings.daemon.workers
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="run")
         self._agenda = Agenda()
-        self._planned: Mapping[str, Job] = {}
-        self._busy: list[str] = []  # due while they run: they need no worker, only a decision
+        self._at_once: list[str] = []  # due while they run or are paused: they need no worker, only a decision
         self._ready: OrderedDict[str, None] = OrderedDict()  # due, and waiting for a worker, in this order
         self._late: set[str] = set()  # those that have been given an instant of their own to start late
         self._running: dict[str, tuple[datetime, Halt]] = {}
@@ -61,7 +62,7 @@ class Dispatcher:
 
     def next_at(self, now: datetime) -> datetime | None:
         """When there is something to do."""
-        if self._ready and len(self._running) < self._workers:
+        if self._at_once or (self._ready and len(self._running) < self._workers):
             return now
         return self._agenda.next_at()
 
@@ -69,32 +70,33 @@ class Dispatcher:
         """Enter every job of the configuration in the agenda, from what the ledger knows of it."""
         house = self._house()
         jobs = house.config.jobs
-        house.ledger.pass_over(self._superseded(jobs, now), now)
-        self._planned = jobs
-        fresh = house.ledger.enlist(
-            ((job.name, job.timing.identity if job.enabled else OFF) for job in jobs.values()), now
-        )
-        gone = [(name, fate) for name in fresh if jobs[name].enabled for fate in overlooked(jobs[name].timing, now)]
-        house.ledger.pass_over(gone, now)
+        wanted = {job.name: identity_of(job.timing) if job.enabled else OFF for job in jobs.values()}
+        states = house.ledger.states()
+        # Before the jobs begin anew: were we killed in between, nobody would know any more what was owed.
+        owed = [(name, fate) for name, state in states.items() for fate in self._owed(state, wanted.get(name), now)]
+        gone = [
+            (name, fate)
+            for name, identity in wanted.items()
+            if identity != OFF and (name not in states or states[name].begins_anew_as(identity))
+            for fate in overlooked(jobs[name].timing, now)
+        ]
+        house.ledger.pass_over([*owed, *gone], now, advance=False)
+        if house.ledger.enlist(wanted.items(), now):
+            states = house.ledger.states()
         self._agenda.clear()
-        self._busy.clear()
+        self._at_once.clear()
         self._ready.clear()
         self._late.clear()
-        states = house.ledger.states()
         for job in jobs.values():
             if job.enabled:
                 self._agenda.put(job.name, first_look(job.timing, job.policy, states[job.name], now))
 
-    def _superseded(self, jobs: Mapping[str, Job], now: datetime) -> list[tuple[str, Fate]]:
-        """Fates of what is due by schedules that another configuration has replaced or taken away."""
-        old = [job for job in self._planned.values() if job.enabled and not _goes_on(job, jobs.get(job.name))]
-        states = self._house().ledger.states() if old else {}
-        return [
-            (job.name, fate)
-            for job in old
-            if job.name in states and states[job.name].schedule == job.timing.identity
-            for fate in superseded(job.timing, states[job.name], now, self._slot_of(job.name))
-        ]
+    def _owed(self, state: JobState, identity: str | None, now: datetime) -> tuple[Fate, ...]:
+        """What is due by a schedule that was replaced or taken away, while heartbeat ran or while it did not."""
+        if state.schedule in ("", OFF, identity):
+            return ()
+        timing = timing_of(state.schedule)
+        return superseded(timing, state, now, self._slot_of(state.job)) if timing else ()
 
     def _slot_of(self, job: str) -> datetime | None:
         """The slot of its run that goes on."""
@@ -116,9 +118,9 @@ class Dispatcher:
         except LedgerError as error:
             # For all of them: each further try could wait for the lock of the ledger as long as this one.
             self._troubles.report("slots", error)
-            for name in (*names, *self._busy, *self._ready):
+            for name in (*names, *self._at_once, *self._ready):
                 self._agenda.put(name, now + _AGAIN)
-            self._busy.clear()
+            self._at_once.clear()
             self._ready.clear()
             return
         self._troubles.over("slots")
@@ -147,10 +149,13 @@ class Dispatcher:
 
     def _line_up(self, now: datetime) -> None:
         """What came due waits for a worker; what is late gets an instant of its own first, one after the other."""
-        late = []
+        jobs, late = self._house().config.jobs, []
         for at, name in self._agenda.take(now):
-            if name in self._running:
-                self._busy.append(name)
+            if name in self._running and not self._running[name][1].has_claimed:
+                # Were its next slot passed over now, and its claim to fail, nobody would come back to this one.
+                self._agenda.put(name, now + _SOON)
+            elif name in self._running or (name in jobs and jobs[name].policy.paused):
+                self._at_once.append(name)
             elif now - at > LATE and name not in self._late:
                 late.append(name)
             else:
@@ -163,9 +168,9 @@ class Dispatcher:
     def _next_names(self) -> list[str]:
         """The jobs to decide about now: every one that runs still, and of those that wait as many as can start."""
         jobs = self._house().config.jobs
+        names, self._at_once = self._at_once[:_MOST_AT_ONCE], self._at_once[_MOST_AT_ONCE:]
         free = max(0, self._workers - len(self._running))
-        names = [*self._busy, *(self._ready.popitem(last=False)[0] for _ in range(min(free, len(self._ready))))]
-        self._busy.clear()
+        names += [self._ready.popitem(last=False)[0] for _ in range(min(free, len(self._ready)))]
         return [name for name in names if name in jobs and jobs[name].enabled]
 
     def _decide(self, job: Job, now: datetime) -> tuple[Job, Move]:
@@ -188,23 +193,23 @@ class Dispatcher:
         if move.start is not None:
             halt = Halt(self._house().stop)
             self._running[job.name] = (move.start, halt)
-            self._pool.submit(self._run, job, move.start, now, move.note, halt)
+            self._pool.submit(self._run, job, move, now, halt)
 
-    def _run(self, job: Job, slot: datetime, now: datetime, note: str, halt: Halt) -> None:
+    def _run(self, job: Job, move: Move, now: datetime, halt: Halt) -> None:
         """One run, in a thread of the pool; nothing it raises may end the thread unseen."""
         again = None
         try:
-            ticked = tick(self._house(), job, slot, now, note=note, halt=halt)
+            ticked = tick(self._house(), job, move.start, now, note=move.note, halt=halt, again=move.again)
             if ticked.wake_id:
                 self._links.wake_made()
             self._troubles.over(f"run:{job.name}")
         except SlotTaken as error:
             again = now
-            event("slot_taken", level=logging.DEBUG, job=job.name, slot=to_text(slot), reason=error)
+            event("slot_taken", level=logging.DEBUG, job=job.name, reason=error)
         except Refused as error:
             # Its slot may be unclaimed, and the agenda has moved on: a daily job would wait for a day.
             again = now + _AGAIN
-            event("slot_refused", job=job.name, slot=to_text(slot), reason=error)
+            event("slot_refused", job=job.name, reason=error)
         except LedgerCorrupt as error:
             self._links.fatal(error)
         except LedgerError as error:
@@ -215,10 +220,6 @@ class Dispatcher:
         finally:
             self._ended.put((job.name, again))
             self._links.run_ended()
-
-
-def _goes_on(old: Job, new: Job | None) -> bool:
-    return new is not None and new.enabled and new.timing.identity == old.timing.identity
 
 
 def _tell(job: str, fate: Fate) -> None:

@@ -59,8 +59,8 @@ class Ledger(Protocol):
         """Take note of the jobs that are to run, each with the identity of its schedule, or OFF.
 
         All others are OFF from then on. A job that was never seen, or whose schedule is another now, begins anew:
-        anchored at *now*, with no slot behind it. Returns the names of those. One whose schedule the ledger does
-        not know yet goes on as it is.
+        anchored at the second of *now*, with no slot behind it. Returns the names of those. One whose slots are
+        known, but not by which schedule they were reckoned, goes on as it is.
         """
 
     def states(self) -> Mapping[str, JobState]:
@@ -69,20 +69,20 @@ class Ledger(Protocol):
     def state(self, job: str) -> JobState | None:
         """The state of *job*, if it was ever seen."""
 
-    def claim(self, run: Run, owner: str, *, note: str = "") -> None:
+    def claim(self, run: Run, owner: str, *, note: str = "", again: bool = False) -> None:
         """Enter *run* (state `running`) and its slot, if it has one, as claimed.
 
         Raises SlotTaken when the slot has a fate, and lets the schedule of the job go on after it; Refused while
-        another run of the job is unfinished, and before the instant of the slot. Two fates do not count:
-        `interrupted`, which may be run again, and one entered more than TRUSTED after the run's start, under a
-        clock that was wrong.
+        another run of the job is unfinished, and before the instant of the slot. Two fates do not count: with
+        *again* `interrupted`, and one entered more than TRUSTED after the run's start, under a clock that was wrong.
         """
 
-    def pass_over(self, fates: Sequence[tuple[str, Fate]], now: datetime) -> None:
+    def pass_over(self, fates: Sequence[tuple[str, Fate]], now: datetime, *, advance: bool = True) -> None:
         """Enter how slots ended that will not run, each with its job, in one transaction.
 
         A slot that has a fate already keeps it (but for one entered under a clock that was wrong, as in `claim`).
-        The schedule of each job goes on after the last of its slots.
+        The schedule of each job goes on after the last of its slots, unless they are of a schedule that is not
+        the job's any more (*advance* is false).
         """
 
     def move_on(self, job: str, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Literal
 
@@ -11,6 +11,7 @@ from heartbeat.clock import to_text
 from heartbeat.durations import show_duration
 from heartbeat.faults import LONGEST_BACKOFF
 from heartbeat.model import Fate, JobState, SlotState
+from heartbeat.ports import TRUSTED
 from heartbeat.schedule import (
     EVERY_DAY,
     OVERLOOKED,
@@ -33,6 +34,7 @@ MOST_ATTEMPTS = 3
 """A slot whose run is cut off each time is not begun more often than this."""
 _ALL_SINCE = timedelta(days=1)
 _TINY = timedelta.resolution
+_LONG_AGO = datetime(1969, 12, 31, tzinfo=UTC)  # before every instant that a configuration can hold
 
 CatchUp = Literal["once", "all", "skip"]
 Overlap = Literal["skip", "queue", "replace"]
@@ -69,6 +71,8 @@ class Move:
     """The slot to run now."""
     note: str = ""
     """What is to be said of the slot that is started."""
+    again: bool = False
+    """It is a slot whose run was interrupted."""
     fates: tuple[Fate, ...] = ()
     """What becomes of the slots that are due and do not run."""
     waits: bool = False
@@ -92,12 +96,15 @@ def next_move(timing: Timing, policy: Policy, state: JobState, now: datetime, ru
 def first_look(timing: Timing, policy: Policy, state: JobState, now: datetime) -> datetime | None:
     """When a job is to be looked at first: at its first slot without a fate, which may lie in the past."""
     is_cut_off = policy.rerun_interrupted and state.interrupted_at is not None
-    return now if is_cut_off or is_rewound(state, now) else pending(timing, state)
+    if is_rewound(state, now):
+        return now
+    return state.interrupted_at if is_cut_off else pending(timing, state)
 
 
 def is_rewound(state: JobState, now: datetime) -> bool:
     """Whether what is known of a job was entered under a clock that showed a much later time."""
-    return max(state.anchor_at, state.last_slot_at or state.anchor_at) - now > CLOCK_STEP
+    ahead = max(state.anchor_at, state.last_slot_at or state.anchor_at) - now
+    return ahead > CLOCK_STEP or (state.entered_at is not None and state.entered_at - now > TRUSTED)
 
 
 def pending(timing: Timing, state: JobState) -> datetime | None:
@@ -109,14 +116,17 @@ def pending(timing: Timing, state: JobState) -> datetime | None:
 
 def overlooked(timing: Timing, now: datetime) -> tuple[Fate, ...]:
     """What becomes of instants that had passed when heartbeat first saw their job."""
-    passed = [each.instant for each in timing.schedules if isinstance(each, At) and each.instant <= now - OVERLOOKED]
+    instants = replace(timing, schedules=tuple(each for each in timing.schedules if isinstance(each, At)))
+    end = now - OVERLOOKED
+    first = next_slot(instants, _LONG_AGO, anchor=_LONG_AGO) if instants.schedules else None
+    passed = slots_between(instants, first, end, anchor=_LONG_AGO) if first is not None else ()
     reason = "it had passed before heartbeat first saw this schedule"
-    return tuple(Fate(SlotState.MISSED, instant, instant, reason) for instant in sorted(passed))
+    return tuple(Fate(SlotState.MISSED, slot, slot, reason) for slot in passed)
 
 
 def superseded(timing: Timing, state: JobState, now: datetime, running: datetime | None = None) -> tuple[Fate, ...]:
     """What becomes of slots that are due by a schedule that is not the job's any more."""
-    first = _after_running(timing, state, running)
+    first = _after_running(timing, state, now, running)
     if first is None or first > now or is_rewound(state, now):
         return ()
     due = _Stretch(timing, state.anchor_at, first, now).up_to(now)
@@ -154,16 +164,17 @@ class _Stretch:
                 return None
 
 
-def _after_running(timing: Timing, state: JobState, running: datetime | None) -> datetime | None:
+def _after_running(timing: Timing, state: JobState, now: datetime, running: datetime | None) -> datetime | None:
     """The first slot without a fate, but for one whose claim may be on its way into the ledger."""
     first = pending(timing, state)
-    if running is not None and first is not None and first <= running:
+    # After a clock was set back the slot that runs may lie far ahead.
+    if running is not None and first is not None and first <= running <= now:
         return next_slot(timing, running, anchor=state.anchor_at)
     return first
 
 
 def _move(timing: Timing, policy: Policy, state: JobState, now: datetime, running: datetime | None) -> Move:
-    first = _after_running(timing, state, running)
+    first = _after_running(timing, state, now, running)
     if first is None or first > now:
         return _rerun(policy, state, now, running, first)
     due = _Stretch(timing, state.anchor_at, first, now).up_to(now)
@@ -207,4 +218,5 @@ def _rerun(policy: Policy, state: JobState, now: datetime, running: datetime | N
     wanted = policy.rerun_interrupted and not policy.paused and running is None and state.attempts < MOST_ATTEMPTS
     if slot is None or not wanted or (limit is not None and now - slot > limit):
         return Move(next_at)
-    return Move(next_at, start=slot, note=f"begun again: run {state.attempts} for it was interrupted")
+    note = f"begun again: run {state.attempts} for it was interrupted"
+    return Move(next_at, start=slot, note=note, again=True)

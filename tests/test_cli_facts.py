@@ -38,6 +38,7 @@ def test_a_job_is_shown_with_its_last_run_and_its_next_slot(place: Place) -> Non
         "schedule": "every 10m",
         "zone": "Europe/Berlin",
         "overdue_since": None,
+        "is_read": False,
         "script": f"{place.folder}/jobs/check.sh",
         "last_run_id": told["run_id"],
         "verdict": "quiet",
@@ -83,7 +84,8 @@ def test_the_next_instants_follow_the_owners_clock_over_its_changes(
 ) -> None:
     place.configure(CONFIG.replace('every = "10m"', schedule))
     coming = place.data("next", "check", "--from", start, "-n", str(max(1, len(expected))))["next"]
-    assert coming == [{"job": "check", "at": instant, "note": ""} for instant in expected]
+    note = "the daemon has not read this yet"
+    assert coming == [{"job": "check", "at": instant, "note": note} for instant in expected]
     assert place.call("next", "check", "--from", start).status == 0
 
 
@@ -100,8 +102,9 @@ def test_next_brings_the_jobs_together_in_time_and_leaves_out_what_is_disabled(p
 
 
 def test_an_interval_that_has_begun_is_counted_from_its_anchor(place: Place, bench: Bench) -> None:
-    bench.tick(3)
+    bench.ledger.enlist([("check", "every 600s")], at(3))
     coming = place.data("next", "check", "--from", iso(5), "-n", "2")["next"]
+    assert {entry["note"] for entry in coming} == {""}
     assert [entry["at"] for entry in coming] == ["2026-06-10T10:13:00+02:00", "2026-06-10T10:23:00+02:00"]
 
 

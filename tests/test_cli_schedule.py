@@ -177,3 +177,11 @@ def test_the_ends_of_the_calendar_are_no_obstacle(place: Place, expression: str,
     for words in ((), ("--json",)):
         done = place.call("schedule", "explain", expression, "--zone", zone, "--from", start, "-n", "50", *words)
         assert (done.status, done.err) == (0, "")
+
+
+def test_a_configuration_that_cannot_be_read_is_said_and_the_clock_of_the_machine_is_taken(place: Place) -> None:
+    place.configure("x =")
+    done = place.call("schedule", "explain", "@daily")
+    assert (done.status, done.err.count("\n")) == (0, 1)
+    assert "cannot read the owner's zone" in done.err
+    assert "by the clock of the machine, UTC" in done.err

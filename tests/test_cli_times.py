@@ -19,10 +19,11 @@ def told(place: Place) -> Place:
     with open_ledger(place.state / "ledger.db") as ledger:
         ledger.enlist([("check", "every 600s")], NOW)
         ledger.claim(Run("run_1", "check", "schedule", NOW, NOW), "1:1")
-        ledger.abandon("run_1", "its process ended before the run did", at(1))
+        ledger.abandon("run_1", "heartbeat's process ended before the run did", at(1))
         fates = [Fate(SlotState.SKIPPED, at(minute), at(minute), REASON) for minute in (10, 20)]
         stretch = Fate(SlotState.MISSED, at(60), at(600), "too late: more than 1m after its instant", count=None)
-        ledger.pass_over([("check", fate) for fate in (*fates, stretch)], at(601))
+        odd = Fate(SlotState.SKIPPED, at(40.003), at(40.003), "not at a whole second")
+        ledger.pass_over([("check", fate) for fate in (*fates, odd, stretch)], at(601))
         ledger.note_clock(ClockEvent(at(601), "suspend", 33_000.0, "the machine was suspended"))
     return place
 
@@ -31,13 +32,14 @@ def test_slots_are_listed_newest_first_with_their_fates(told: Place) -> None:
     found = told.data("slots", "check")["slots"]
     assert [(slot["slot_at"], slot["state"], slot["run_id"], slot["attempts"]) for slot in found] == [
         ("2026-06-10T09:00:00+00:00", "missed", None, 0),
+        ("2026-06-10T08:40:00.180000+00:00", "skipped", None, 0),
         ("2026-06-10T08:20:00+00:00", "skipped", None, 0),
         ("2026-06-10T08:10:00+00:00", "skipped", None, 0),
         ("2026-06-10T08:00:00+00:00", "interrupted", "run_1", 1),
     ]
     assert (found[0]["last_at"], found[0]["count"]) == ("2026-06-10T18:00:00+00:00", None)
     assert len(told.data("slots", "-n", "1")["slots"]) == 1
-    assert [slot["state"] for slot in told.data("slots", "--state", "skipped")["slots"]] == ["skipped"] * 2
+    assert [slot["state"] for slot in told.data("slots", "--state", "skipped")["slots"]] == ["skipped"] * 3
     lines = told.call("slots").out.splitlines()
     assert lines[0].split() == ["JOB", "SLOT", "STATE", "RUN", "REASON"]
     assert "2026-06-10 11:00:00 to 2026-06-10 20:00:00 (many)" in lines[1]
@@ -48,14 +50,20 @@ def test_slots_are_listed_newest_first_with_their_fates(told: Place) -> None:
     [
         ("2026-06-10T08:10:00Z", [("due", "skipped", REASON)]),
         ("2026-06-10T10:10:00+02:00", [("due", "skipped", REASON)]),
+        ("2026-06-10 10:10:00", [("due", "skipped", REASON)]),
+        ("2026-06-10 10:40:00", [("due", "skipped", "not at a whole second")]),
         (
             "2026-06-10T12:00:00Z",
-            [("due", "missed", "too late"), ("stretch", "shared", "one of many"), ("clock", "suspend", "33000 s")],
+            [
+                ("due", "missed", "too late"),
+                ("stretch", "shared", "a row of slots that ended alike"),
+                ("clock", "suspend", "33000 s"),
+            ],
         ),
         (
             "2026-06-10T08:00:00Z",
             [
-                ("due", "interrupted", "its process ended"),
+                ("due", "interrupted", "heartbeat's process ended"),
                 ("claim", "schedule", "the slot"),
                 ("run", "interrupted", ""),
             ],

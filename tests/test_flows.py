@@ -19,6 +19,7 @@ from heartbeat.job import load
 from heartbeat.model import Run, State, Verdict
 from heartbeat.outbox import deliver_due
 from heartbeat.paths import find_home
+from heartbeat.schedule import identity_of
 from heartbeat.slots import next_move
 from heartbeat.stores.sqlite import SqliteLedger, open_ledger
 
@@ -73,7 +74,7 @@ class World:
         """Let time pass, as the daemon would: what is due runs, what waits is delivered."""
         home = find_home(str(self.folder), {})
         house = House(self.ledger, home, load(home, os.environ), self.agent, os.environ, threading.Event(), utc_now)
-        self.ledger.enlist(((job.name, job.timing.identity) for job in house.config.jobs.values()), start)
+        self.ledger.enlist(((job.name, identity_of(job.timing)) for job in house.config.jobs.values()), start)
         # The child's time limit runs on the real clock.
         with freeze_time(start, ignore=["heartbeat.process"]) as clock:
             while utc_now() <= start + timedelta(hours=hours):

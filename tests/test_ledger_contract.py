@@ -164,7 +164,7 @@ def state_of(ledger: Ledger, job: str = JOB) -> JobState:
     state = ledger.state(job)
     assert state is not None
     assert ledger.states()[job] == state
-    return state
+    return replace(state, entered_at=None)
 
 
 def test_a_job_begins_when_it_is_first_enlisted(ledger: Ledger) -> None:
@@ -234,14 +234,14 @@ def slot_at(ledger: Ledger, minute: float, job: str = JOB) -> Slot:
     return found
 
 
-def claim(ledger: Ledger, slot: float, now: float | None = None) -> Run:
+def claim(ledger: Ledger, slot: float, now: float | None = None, *, again: bool = False) -> Run:
     run = replace(a_run(slot if now is None else now), slot_at=at(slot))
-    ledger.claim(run, OWNER)
+    ledger.claim(run, OWNER, again=again)
     return run
 
 
-def interrupt(ledger: Ledger, slot: float) -> Run:
-    run = claim(ledger, slot)
+def interrupt(ledger: Ledger, slot: float, *, again: bool = False) -> Run:
+    run = claim(ledger, slot, again=again)
     ledger.abandon(run.id, "heartbeat stops", at(slot))
     return run
 
@@ -388,12 +388,14 @@ def test_a_job_that_is_not_listed_any_more_begins_anew_when_it_comes_back(ledger
     assert (state_of(ledger).anchor_at, state_of(ledger).last_slot_at) == (at(99), None)
 
 
-def test_an_interrupted_slot_can_be_run_again_and_its_runs_are_counted(ledger: Ledger) -> None:
+def test_an_interrupted_slot_can_be_run_again_on_purpose_only_and_its_runs_are_counted(ledger: Ledger) -> None:
     interrupt(ledger, 0)
     for attempt in (1, 2):
         assert state_of(ledger) == JobState(JOB, at(0), at(0), interrupted_at=at(0), attempts=attempt)
-        interrupt(ledger, 0)
-    run = claim(ledger, 0, now=5)
+        with pytest.raises(SlotTaken, match="that slot is interrupted"):
+            claim(ledger, 0)
+        interrupt(ledger, 0, again=True)
+    run = claim(ledger, 0, now=5, again=True)
     state = state_of(ledger)
     assert (state.interrupted_at, state.attempts) == (None, 4)
     record(ledger, 6, run=run)
@@ -654,7 +656,7 @@ def test_a_view_holds_what_is_reported_and_what_must_not_go_absent_unseen(ledger
     record(ledger, 1, lambda _view: (decision("reported", Action.DROP),), job="other")
     view = ledger.view(JOB, ["reported", "unknown"], at(2))
     assert sorted(view.known) == ["disk", "meeting", "reported"]
-    assert view.state == state_of(ledger)
+    assert view.state == ledger.state(JOB)
 
 
 def test_a_view_of_a_job_never_seen_changes_nothing(ledger: Ledger) -> None:

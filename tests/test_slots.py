@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -235,9 +235,9 @@ def again(now: datetime, policy: Policy = AGAIN, attempts: int = 1, running: dat
 
 
 def test_an_interrupted_slot_is_begun_again_only_if_the_job_says_so() -> None:
-    assert again(at(11)) == Move(at(20), start=at(10), note="begun again: run 1 for it was interrupted")
+    assert again(at(11)) == Move(at(20), start=at(10), note="begun again: run 1 for it was interrupted", again=True)
     assert again(at(11), ONCE) == Move(at(20))
-    assert first_look(timing(), AGAIN, state(at(10), interrupted=at(10)), at(11)) == at(11)
+    assert first_look(timing(), AGAIN, state(at(10), interrupted=at(10)), at(11)) == at(10)
     assert first_look(timing(), ONCE, state(at(10), interrupted=at(10)), at(11)) == at(20)
 
 
@@ -288,6 +288,18 @@ def test_after_a_clock_was_set_back_the_schedule_goes_on_from_the_new_time() -> 
     assert next_move(timing(), ONCE, JobState("check", now, now), at(105)).start == at(105)
 
 
+def test_a_run_whose_slot_lies_ahead_of_a_clock_set_back_holds_up_nothing() -> None:
+    assert move(at(95), last=at(600), running=at(600)) == Move(at(105), rewound=True)
+    assert next_move(timing(), ONCE, JobState("check", at(95), at(95)), at(105), at(600)).fates == skipped(OVERLAP, 105)
+
+
+@pytest.mark.parametrize(("hours", "rewound"), [(3, False), (3.01, True)])
+def test_a_slot_just_ahead_that_was_entered_by_a_clock_far_ahead_comes_due_again(hours: float, rewound: bool) -> None:
+    last = replace(state(at(10)), entered_at=at(8 + 60 * hours))
+    found = next_move(timing(Cron("*/10 * * * *")), ONCE, last, at(8))
+    assert (found.rewound, found.next_at) == (rewound, at(10 if rewound else 20))
+
+
 @pytest.mark.parametrize("schedule", [TEN_MINUTES, Cron("*/10 * * * *")])
 def test_a_job_that_was_made_known_under_a_clock_far_ahead_does_not_wait_for_it(schedule: Schedule) -> None:
     found = move(at(-60 * 24 * 365), schedule=schedule)
@@ -313,6 +325,11 @@ def test_an_instant_that_passed_just_before_the_job_was_known_still_counts_and_a
         missed = skipped("it had passed before heartbeat first saw this schedule", minutes, word=SlotState.MISSED)
         assert overlooked(once, at(0)) == (() if counts else missed)
     assert overlooked(timing(TEN_MINUTES, Cron("* * * * *"), At(at(1))), at(0)) == ()
+
+
+def test_what_is_missed_of_the_past_is_where_the_slot_would_have_been() -> None:
+    late = Timing((At(at(-10)), At(at(-50)), Cron("* * * * *")), BERLIN, shift=MINUTE, until=at(-20))
+    assert [fate.first for fate in overlooked(late, at(0))] == [at(-49)]
 
 
 def test_a_cron_slot_follows_the_zone_of_the_job() -> None:

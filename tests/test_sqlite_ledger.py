@@ -298,14 +298,14 @@ def test_slots_of_the_first_format_keep_their_fates_and_schedules_go_on(tmp_path
             Slot("ran", at(-60), at(-60), 1, SlotState.SKIPPED, "late", None, T0, 0),
         ]
         assert ledger.states() == {
-            "cut-off": JobState("cut-off", T0, T0, interrupted_at=T0, attempts=1),
+            "cut-off": JobState("cut-off", T0, T0, interrupted_at=T0, attempts=1, entered_at=T0),
             "new": JobState("new", T0),
-            "ran": JobState("ran", T0, T0, fingerprint="f", attempts=1),
+            "ran": JobState("ran", T0, T0, fingerprint="f", attempts=1, entered_at=T0),
         }
-        assert ledger.enlist([("ran", "every 60s"), ("new", "off")], at(9)) == []
+        assert ledger.enlist([("ran", "every 60s"), ("new", "off")], at(9)) == ["new"]
         with pytest.raises(SlotTaken):
             ledger.claim(Run("run_3", "ran", "schedule", T0, at(9)), "1:1")
-        ledger.claim(Run("run_3", "cut-off", "schedule", T0, at(9)), "1:1")
+        ledger.claim(Run("run_3", "cut-off", "schedule", T0, at(9)), "1:1", again=True)
         assert ledger.clock_events() == []
 
 

@@ -55,7 +55,7 @@ def why(
     """Say, rule by rule, why something woke the agent, was held, was a duplicate, or went to the brief."""
     call = shell("why")
     with call.ledger_to_read() as ledger:
-        kind, steps = reasons(ledger, subject)
+        kind, steps = reasons(ledger, subject, call.zone())
     data = {
         "id": subject,
         "kind": kind,

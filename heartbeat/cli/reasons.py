@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from heartbeat.clock import from_text
 from heartbeat.errors import Invalid, NotFound
@@ -16,8 +18,8 @@ _NEAR = timedelta(minutes=1)
 """What happened to the clock this close to a decision may have to do with it."""
 
 
-def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
-    """The kind of thing an id names, and its steps in order; raises NotFound."""
+def reasons(ledger: Ledger, subject: str, zone: ZoneInfo) -> tuple[str, list[Step]]:
+    """The kind of thing an id names, and its steps in order; raises NotFound. *zone* is of instants without offset."""
     kinds: dict[str, tuple[str, Callable[[Ledger, str], list[Step]]]] = {
         "run": ("run", _run),
         "fnd": ("finding", _finding),
@@ -25,7 +27,7 @@ def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
         "inc": ("incident", _incident),
     }
     if "@" in subject:
-        return "slot", _slot(ledger, subject)
+        return "slot", _slot(ledger, subject, zone)
     prefix = subject.split("_", 1)[0]
     if prefix not in kinds:
         known = ", ".join(f"{word}_…" for word in kinds)
@@ -37,26 +39,39 @@ def reasons(ledger: Ledger, subject: str) -> tuple[str, list[Step]]:
     return kind, explain(ledger, subject)
 
 
-def _slot(ledger: Ledger, subject: str) -> list[Step]:
+def _slot(ledger: Ledger, subject: str, zone: ZoneInfo) -> list[Step]:
     job, _, text = subject.partition("@")
-    try:
-        at = from_text(text)
-    except ValueError as error:
-        raise Invalid(str(error)) from None
-    found = ledger.slots(job, at=at)
-    if not found:
+    instants = _instants(text, zone)
+    exact = (slot for at in instants for slot in ledger.slots(job, at=at))
+    # Tables print whole seconds, and not every interval is anchored at one.
+    near = (slot for slot in ledger.slots(job, limit=10_000) if slot.slot_at.replace(microsecond=0) in instants)
+    slot = next(chain(exact, near), None)
+    if slot is None:
         raise NotFound(
             f"cannot find the due instant {subject!r}: nothing is entered of it; `heartbeat slots {job}` lists those "
             f"that have passed, `heartbeat next {job}` those to come"
         )
-    slot = found[0]
     steps = [Step("due", slot.state, f"{_at(slot.at)} {slot.reason}".strip())]
     if slot.last_at != slot.slot_at:
-        alike = f"one of {slot.count or 'many'} that ended alike, from {_at(slot.slot_at)} to {_at(slot.last_at)}"
+        count = f"{slot.count} slots" if slot.count else "slots"
+        alike = f"a row of {count} that ended alike, from {_at(slot.slot_at)} to {_at(slot.last_at)}"
         steps.append(Step("stretch", "shared", alike))
     seen = [each for each in ledger.clock_events(1000) if abs(each.at - slot.at) <= _NEAR]
     steps += [Step("clock", each.kind, f"{_at(each.at)} {each.seconds:.0f} s: {each.detail}") for each in seen]
     return steps + (_if_kept(_run, ledger, slot.run_id) if slot.run_id else [])
+
+
+def _instants(text: str, zone: ZoneInfo) -> list[datetime]:
+    """What a text may stand for; without an offset, as tables print it, a repeated hour has two instants."""
+    try:
+        given = datetime.fromisoformat(text)
+        if given.tzinfo is not None:
+            return [from_text(text)]
+        return [given.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
+    except (ValueError, OverflowError):
+        raise Invalid(
+            f"cannot use {text!r} as an instant; write it as `heartbeat slots` does, such as JOB@'2026-06-10 08:00:00'"
+        ) from None
 
 
 def _run(ledger: Ledger, run_id: str) -> list[Step]:
@@ -79,6 +94,8 @@ def _run(ledger: Ledger, run_id: str) -> list[Step]:
 def _ending(run: Run) -> str:
     if run.ended_at is None:
         return "it has not ended"
+    if run.state == "interrupted":
+        return run.reason  # when it ended is not known, only when that was noticed
     took = f"after {(run.ended_at - run.started_at).total_seconds():.2f} s"
     if run.signal is not None:
         return f"ended by signal {run.signal} {took}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
@@ -23,8 +24,6 @@ from heartbeat.schedule.wording import means
 from heartbeat.zones import host_zone, is_zone
 
 app = typer.Typer(name="schedule", help="Understand schedules.")
-
-_SEPARATOR = ";"
 
 
 @app.callback()
@@ -52,10 +51,9 @@ def explain(
 def explained(expression: str, zone: ZoneInfo, after: datetime, count: int) -> dict[str, Any]:
     """The facts; raises Invalid for an expression that is refused. An interval counts from *after*."""
     try:
-        schedules = [each for part in expression.split(_SEPARATOR) for each in read_expression(part.strip())]
+        timing = Timing(read_expression(expression), zone)
     except ValueError as error:
         raise Invalid(str(error)) from error
-    timing = Timing(tuple(schedules), zone)
     changes = clock_changes(timing, after)
     return {
         "means": means(timing),
@@ -82,6 +80,8 @@ def _zone(call: Shell, name: str | None) -> ZoneInfo:
             name = read_settings(call.home.config_file).settings.owner.zone
         except ConfigError:
             name = host_zone()
+            warning = "cannot read the owner's zone: the configuration has problems, see `heartbeat check`"
+            print(f"heartbeat: {warning}; this is by the clock of the machine, {name or 'UTC'}", file=sys.stderr)
     return ZoneInfo(name or "UTC")
 
 

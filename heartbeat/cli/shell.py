@@ -181,8 +181,12 @@ def instant(text: str, option: str) -> datetime:
 
 
 def when(at: datetime | None, zone: ZoneInfo) -> str:
-    """An instant for people, in the owner's zone."""
-    return local(at, zone).strftime("%Y-%m-%d %H:%M:%S") if at else "-"
+    """An instant for people, in the owner's zone; with its offset in an hour that the clock shows twice."""
+    if at is None:
+        return "-"
+    shown = local(at, zone)
+    is_repeated = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
+    return shown.strftime("%Y-%m-%d %H:%M:%S" + ("%z" if is_repeated else ""))
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from heapq import nsmallest
+from heapq import merge
 from itertools import islice
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ from heartbeat.clock import local, utc_now
 from heartbeat.errors import NotFound
 from heartbeat.job import Job
 from heartbeat.model import ClockEvent, JobState, Run, Slot
-from heartbeat.schedule import next_slot
+from heartbeat.schedule import identity_of, next_slot
 from heartbeat.slots import LATE, is_rewound, pending
 from heartbeat.text import one_line
 
@@ -67,17 +67,18 @@ def next_verb(
     with call.ledger_to_read() as ledger:
         states = ledger.states()
     futures = [_Future(item, states.get(item.name), after, now) for item in chosen]
-    found = nsmallest(count, (entry for future in futures for entry in islice(future.entries(), count)))
+    # Lazily: of 500 jobs each with its own next thousand, only the first thousand of all are reckoned.
+    found = list(islice(merge(*(future.entries() for future in futures)), count))
     data = {"next": [{"job": name, "at": local(at, zone), "note": note} for at, name, note in found]}
     headers = ("AT", "JOB", "NOTE") if any(note for _, _, note in found) else ("AT", "JOB")
     cells = [(when(at, zone), name, note)[: len(headers)] for at, name, note in found]
-    call.show(data, lambda: table(headers, cells, "nothing is due"))
+    call.show(data, lambda: table(headers, cells, _why_nothing(config.jobs.get(job or ""))))
 
 
 def slots(
     job: str = typer.Argument(None, help="Only of this job."),
     limit: int = typer.Option(20, "-n", min=1, max=10_000),
-    state: str = typer.Option(None, "--state", help="Only those that ran, were skipped, missed or interrupted."),
+    state: str = typer.Option(None, "--state", help="Only claimed (it runs), ran, skipped, missed or interrupted."),
 ) -> None:
     """List what became of the latest due instants, newest first; `heartbeat why JOB@INSTANT` says it of one."""
     call = shell("slots")
@@ -103,6 +104,12 @@ def clock(limit: int = typer.Option(20, "-n", min=1, max=1000)) -> None:
     call.show(data, lambda: table(headers, cells, "nothing happened to the clock"))
 
 
+def _why_nothing(job: Job | None) -> str:
+    if job is None:
+        return "nothing is due"
+    return f"{job.name} is disabled" if not job.enabled else f"{job.name} is not due any more"
+
+
 def require_known(job: str, known: Collection[str]) -> None:
     if job not in known:
         raise NotFound(f"cannot find the job {job!r}; known jobs: {', '.join(sorted(known)[:50]) or 'none'}")
@@ -121,8 +128,14 @@ class _Future:
     def _begun(self) -> JobState | None:
         """What is known of the schedule as it is now: another one begins anew, and so does one from a wrong clock."""
         state = self.state
-        is_other = state is not None and state.schedule not in ("", self.job.timing.identity)
-        return None if state is None or is_other or is_rewound(state, self.now) else state
+        if state is None or state.begins_anew_as(identity_of(self.job.timing)) or is_rewound(state, self.now):
+            return None
+        return state
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the daemon goes by this schedule already."""
+        return self._begun is not None
 
     def entries(self) -> Iterator[tuple[datetime, str, str]]:
         """Instant, job, and what is known to keep it from running then."""
@@ -136,6 +149,8 @@ class _Future:
         return next_slot(self.job.timing, after, anchor=anchor)
 
     def _note(self, at: datetime) -> str:
+        if self._begun is None:
+            return "the daemon has not read this yet"
         if self.job.policy.paused:
             return "paused"
         until = self.state.backoff_until if self.state else None
@@ -159,6 +174,8 @@ class _Future:
 def _next_cell(row: dict[str, Any], zone: ZoneInfo) -> str:
     if row["paused"]:
         return "paused"
+    if row["next_at"] and not row["is_read"]:
+        return f"{when(row['next_at'], zone)} (the daemon has not read this yet)"
     overdue = f" (overdue since {when(row['overdue_since'], zone)})" if row["overdue_since"] else ""
     return when(row["next_at"], zone) + overdue
 
@@ -182,6 +199,7 @@ def _job(job: Job, last: Run | None, future: _Future) -> dict[str, Any]:
         "verdict": (last.verdict or last.state) if last else None,
         "next_at": future.next_run(),
         "overdue_since": future.overdue_since(),
+        "is_read": future.is_read,
     }
 
 

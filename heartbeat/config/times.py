@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Annotated, Any, get_args
 
 from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, SchemaValidator, core_schema
+from pydantic_core import CoreSchema, PydanticKnownError, SchemaValidator, core_schema
 
 from heartbeat.clock import from_text, to_text
 from heartbeat.config.wording import show
@@ -23,9 +23,10 @@ _LONGEST_CRON = 200
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _DAY = 24 * 60
 _WINDOW = r"([0-9]{1,2}):([0-9]{2}) ?- ?([0-9]{1,2}):([0-9]{2})"
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_GROUPS = {"weekdays": frozenset(range(5)), "weekends": frozenset({5, 6})}
-_DAYS = "{0}|({1})(-({1}))?".format("|".join(_GROUPS), "|".join(_WEEKDAYS))
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_GROUPS = {"weekday": frozenset(range(5)), "weekend": frozenset({5, 6})}
+_DAY_NAMES = "|".join(f"[{name[0].upper()}{name[0]}]{name[1:3]}({name[3:]})?" for name in _WEEKDAYS)
+_DAYS = f"[Ww]eek(day|end)s?|({_DAY_NAMES})((-| - | to )({_DAY_NAMES}))?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +117,19 @@ class OneOrMore:
         alone = SchemaValidator(item)
 
         def read(value: object, read_list: core_schema.ValidatorFunctionWrapHandler) -> Any:
-            return read_list(value) if isinstance(value, list | tuple) else (alone.validate_python(value),)
+            if not isinstance(value, list | tuple):
+                return (alone.validate_python(value),)
+            # Not by the schema's min_length, which counts only what is right: a list of faults would be empty too.
+            if not value:
+                raise PydanticKnownError("too_short", {"field_type": "Tuple", "min_length": 1, "actual_length": 0})
+            return read_list(value)
 
         # strict=False only for the list itself: TOML gives lists, a frozen model keeps tuples.
-        many = core_schema.tuple_variable_schema(item, min_length=1, max_length=self.most, strict=False)
+        many = core_schema.tuple_variable_schema(item, max_length=self.most, strict=False)
         return core_schema.no_info_wrap_validator_function(read, many)
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        many = handler(core)
+        many = handler(core) | {"minItems": 1}
         return {"anyOf": [many["items"], many]}
 
 
@@ -162,18 +168,22 @@ def _window(value: object) -> Window:
 
 
 def _days(value: object) -> frozenset[int]:
-    if isinstance(value, str):
-        first, dash, last = value.partition("-")
-        if value in _GROUPS:
-            return _GROUPS[value]
-        if first in _WEEKDAYS and (last in _WEEKDAYS if dash else True) and first != last:
-            start = _WEEKDAYS.index(first)
-            reach = (_WEEKDAYS.index(last) - start) % 7 if dash else 0
-            return frozenset((start + number) % 7 for number in range(reach + 1))
+    if isinstance(value, str) and re.fullmatch(_DAYS, value):
+        text = value.lower()
+        if text.startswith("week"):
+            return _GROUPS[text.removesuffix("s")]
+        first, *more = (_weekday(name) for name in re.split("-| - | to ", text))
+        if [first] != more:
+            reach = (more[0] - first) % 7 if more else 0
+            return frozenset((first + number) % 7 for number in range(reach + 1))
     raise ValueError(
         f'cannot use {show(value)} as days of the week; write "weekdays", "weekends", days such as "mon",'
         ' or ranges such as "mon-fri"'
     )
+
+
+def _weekday(name: str) -> int:
+    return next(number for number, full in enumerate(_WEEKDAYS) if full.startswith(name))
 
 
 Period = Annotated[timedelta, Between("1s", "366d")]

@@ -101,6 +101,12 @@ class JobState:
     """The latest slot, when its run was interrupted."""
     attempts: int = 0
     """How many runs were begun for the latest slot."""
+    entered_at: datetime | None = None
+    """When the latest slot got its fate."""
+
+    def begins_anew_as(self, schedule: str) -> bool:
+        """Whether under this schedule nothing of its past counts; a job without a slot was only run by hand."""
+        return self.last_slot_at is None if self.schedule == "" else self.schedule != schedule
 
 
 @dataclass(frozen=True, slots=True)

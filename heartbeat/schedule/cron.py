@@ -6,6 +6,7 @@ import re
 from copy import copy
 from datetime import datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from croniter import croniter
@@ -23,6 +24,33 @@ _MACROS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight",
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _NUMBERS = {name: number for names, first in ((_MONTHS, 1), (_WEEKDAYS, 0)) for number, name in enumerate(names, first)}
+_COUNTED = re.compile(r"[0-9]w|w[0-9]|[0-7a-z]#[1-5]|\bl[0-7]", re.IGNORECASE)
+"""A nearest weekday such as 15W, a second Monday such as mon#2, or a last Friday such as L5."""
+_MIXED = "its days are named in ways that do not mix; write a list of two expressions"
+_NO_PLAIN_SPACE = re.compile(r"[^\S \t\n]")
+_EVERY = re.compile(r"@every ((?:[0-9]{1,6}[wdhms]){1,5})")
+
+
+class _Field(NamedTuple):
+    name: str
+    first: int
+    last: int
+    names: tuple[str, ...] = ()
+    special: str = r"(?!)"
+    """What only days may be."""
+    more: str = ""
+
+
+_FIELDS = (
+    _Field("second", 0, 59),
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of the month", 1, 31, (), r"\?|l|w?(?:[1-9]|[12][0-9]|3[01])w?", ", 'L' for the last"),
+    _Field("month", 1, 12, _MONTHS),
+    _Field(
+        "day of the week", 0, 7, _WEEKDAYS, rf"\?|l[0-7]|(?:[0-7]|{'|'.join(_WEEKDAYS)})#[1-5]", ", 'mon#2' or 'L5'"
+    ),
+)
 _RANGE = re.compile("([0-9]+|{names})-([0-9]+|{names})(?![0-9a-z])".format(names="|".join(_NUMBERS)))
 
 
@@ -30,22 +58,56 @@ def check_cron(expression: str) -> None:
     """Raise ValueError, with the reason, for an expression that has no clear meaning."""
     if expression in _MACROS:
         return
+    told = f"cannot use the cron expression {expression!r}"
     fields = expression.split()
+    if expression.lstrip().startswith("@"):
+        interval = _EVERY.fullmatch(expression)
+        remedy = f"write the interval as 'every {interval[1]}'" if interval else f"write one of {', '.join(_MACROS)}"
+        raise ValueError(f"{told}: such a macro is not known; {remedy}")
     if len(fields) not in (5, 6):
         raise ValueError(
-            f"cannot use the cron expression {expression!r}: it has {len(fields)} fields; "
+            f"{told}: it has {len(fields)} field{'s' * (len(fields) != 1)}; "
             f"write five, or six with seconds first, or one of {', '.join(_MACROS)}"
         )
     for part in (part for text in fields for part in text.split(",")):
         _check_part(part)
+    day, _, weekday = fields[-3:]
+    if _COUNTED.search(f"{day} {weekday}") and day[0] not in "*?" and weekday[0] not in "*?":
+        raise ValueError(
+            f"{told}: it may mean either of its days or only where both hold; "
+            "write '*' for one of the two, or a list of two expressions"
+        )
     try:
         _stepper(expression, _SOME_DAY).get_next(datetime)
     except CroniterBadDateError:
-        raise ValueError(f"cannot use the cron expression {expression!r}: such a date never comes; mend it") from None
+        raise ValueError(f"{told}: such a date never comes; mend its day or its month") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"cannot use the cron expression {expression!r}: {error}; see `man 5 crontab` for the form"
-        ) from error
+        raise ValueError(f"{told}: {_fault(expression)}") from error
+    if len({bool(_COUNTED.search(part)) for part in weekday.split(",")}) > 1:  # croniter forgets '*' beside mon#2
+        raise ValueError(f"{told}: {_MIXED}")
+
+
+def _fault(expression: str) -> str:
+    """Why croniter refuses it, and what to write: its own words name no field and no range."""
+    fields = expression.split()
+    for field, text in zip(_FIELDS[-len(fields) :], fields, strict=True):
+        number = "|".join(("[0-9]+", *field.names))
+        usual = re.compile(rf"(?:\*|({number})(?:-({number}))?)(?:/0*[1-9][0-9]*)?")
+        for part in text.lower().split(","):
+            found = usual.fullmatch(part)
+            if found and not all(field.first <= _number(end) <= field.last for end in found.groups() if end):
+                return f"{part!r} is out of range for the {field.name}; write {field.first} to {field.last}"
+            if not found and not re.fullmatch(field.special, part):
+                return f"{part!r} cannot be the {field.name}; {_remedy(field, part)}"
+    return "it holds unusual spaces; write plain ones" if _NO_PLAIN_SPACE.search(expression) else _MIXED
+
+
+def _remedy(field: _Field, part: str) -> str:
+    last = re.fullmatch(rf"([0-7]|{'|'.join(_WEEKDAYS)})#?l", part)
+    if last and field.names == _WEEKDAYS:
+        return f"write 'L{_number(last[1])}' for the last one of the month"
+    names = f" or {field.names[0]} to {field.names[-1]}" if field.names else ""
+    return f"write {field.first} to {field.last}{names}, '*', a range such as '1-5', a step such as '*/2'{field.more}"
 
 
 def _check_part(part: str) -> None:

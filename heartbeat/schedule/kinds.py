@@ -57,25 +57,3 @@ class Timing:
     days: frozenset[int] = EVERY_DAY
     until: datetime | None = None
     """No slot lies after it."""
-
-    @property
-    def identity(self) -> str:
-        """A text that is another when other instants may be due; the ledger keeps it."""
-        parts = [_identity(schedule) for schedule in self.schedules]
-        if self.between or self.days != EVERY_DAY or any(isinstance(each, Cron) for each in self.schedules):
-            parts += [f"zone {self.zone.key}"]  # to the other schedules a clock on the wall means nothing
-        parts += [f"moved {self.shift.total_seconds():.0f}s"] if self.shift else []
-        parts += [f"between {window.start}-{window.end}" for window in self.between]
-        parts += ["days " + ",".join(map(str, sorted(self.days)))] if self.days != EVERY_DAY else []
-        parts += [f"until {self.until.isoformat()}"] if self.until else []
-        return "; ".join(parts)
-
-
-def _identity(schedule: Schedule) -> str:
-    match schedule:
-        case Every(period):
-            return f"every {period.total_seconds():.0f}s"
-        case Cron(expression):
-            return f"cron {expression}"
-        case At(instant):
-            return f"at {instant.isoformat()}"

@@ -12,7 +12,7 @@ from heartbeat.clock import utc_now
 from heartbeat.job import load
 from heartbeat.model import Fate, SlotState
 from heartbeat.paths import Home
-from heartbeat.schedule import Every
+from heartbeat.schedule import Every, identity_of
 from heartbeat.stores.sqlite import open_ledger
 from tests.benchmarks.tools import Daemon, Peer, Process, Yacron, home_in, say
 
@@ -138,5 +138,5 @@ def _begin_intervals(home: Home) -> None:
     now = utc_now()
     passed = Fate(SlotState.SKIPPED, now, now, "begun by the benchmark")
     with open_ledger(home.ledger_file) as ledger:
-        ledger.enlist([(job.name, job.timing.identity) for job in jobs], now)
+        ledger.enlist([(job.name, identity_of(job.timing)) for job in jobs], now)
         ledger.pass_over([(job.name, passed) for job in jobs if isinstance(job.timing.schedules[0], Every)], now)

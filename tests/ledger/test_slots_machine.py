@@ -64,20 +64,20 @@ class SlotsMachine(RuleBasedStateMachine):
 
     # Runs
 
-    @rule(minute=MINUTES)
-    def claim(self, minute: int) -> None:
+    @rule(minute=MINUTES, again=st.booleans())
+    def claim(self, minute: int, again: bool) -> None:
         run = Run(new_id("run", at(self.now)), "job", "schedule", at(minute), at(self.now))
         before = self.fates.get(minute)
         if self.running or minute > self.now:
             with pytest.raises(Refused) as caught:
-                self.ledger.claim(run, "1:1")
+                self.ledger.claim(run, "1:1", again=again)
             assert not isinstance(caught.value, SlotTaken)
-        elif before and before.state is not SlotState.INTERRUPTED:
+        elif before and not (again and before.state is SlotState.INTERRUPTED):
             with pytest.raises(SlotTaken):
-                self.ledger.claim(run, "1:1")
+                self.ledger.claim(run, "1:1", again=again)
             self.go_on_after(at(minute))
         else:
-            self.ledger.claim(run, "1:1")
+            self.ledger.claim(run, "1:1", again=again)
             self.running = run
             attempts = before.attempts + 1 if before else 1
             self.fates[minute] = Fated(SlotState.CLAIMED, "", self.now, run.id, attempts)
@@ -98,7 +98,7 @@ class SlotsMachine(RuleBasedStateMachine):
             ended, reason = SlotState.INTERRUPTED, "stops"
         else:
             assert [gone.id for gone in self.ledger.interrupt(lambda _owner: False, now)] == [run.id]
-            ended, reason = SlotState.INTERRUPTED, "its process ended before the run did"
+            ended, reason = SlotState.INTERRUPTED, "heartbeat's process ended before the run did"
         minute = (run.slot_at - T0) // timedelta(minutes=1)
         self.fates[minute] = replace(self.fates[minute], state=ended, reason=reason, at=self.now)
         self.running = None

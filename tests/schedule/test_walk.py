@@ -316,25 +316,3 @@ def test_a_schedule_at_the_end_of_the_calendar_does_not_hide_the_others() -> Non
     listed = Timing((At(LAST), Cron("0 0 1 1 *"), Every(HOUR)), ZULU, shift=SECOND)
     after = datetime(9999, 12, 31, 20, tzinfo=UTC)
     assert next_slot(listed, after, anchor=NOON) == after + SECOND
-
-
-# What a timing is called in the ledger
-
-
-def test_equal_timings_have_one_identity_and_others_another() -> None:
-    day, hour = Every(DAY), Every(HOUR)
-    each = [
-        Timing((day,), BERLIN),
-        Timing((hour,), BERLIN),
-        Timing((day, hour), BERLIN),
-        Timing((Cron("0 9 * * *"),), BERLIN),
-        Timing((Cron("0 9 * * *"),), ZULU),
-        Timing((At(NOON),), BERLIN),
-        Timing((day,), BERLIN, 7 * SECOND),
-        Timing((day,), BERLIN, between=(Window(1, 2),)),
-        Timing((day,), ZULU, between=(Window(1, 2),)),
-        Timing((day,), BERLIN, days=frozenset({0})),
-        Timing((day,), BERLIN, until=NOON),
-    ]
-    assert len({timing.identity for timing in each}) == len(each)
-    assert Timing((day,), BERLIN).identity == Timing((day,), ZULU).identity  # elapsed time knows no zone

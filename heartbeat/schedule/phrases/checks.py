@@ -12,18 +12,26 @@ from heartbeat.schedule.phrases.words import EVERY_OTHER, ONE_INSTANT, Unclear
 _TWO = "keep one, or write a list of two expressions"
 _HOW_OFTEN = "write it like 'every 2 hours between 8 and 18'"
 
-
+_PARTS = {
+    "morning": (0, 12 * HOUR - 1),
+    "afternoon": (12 * HOUR, 6 * HOUR),
+    "evening": (17 * HOUR, 7 * HOUR - 1),
+    "night": (18 * HOUR, 12 * HOUR),
+}
+"""The first minute of each, and how many more it may have: only what nobody would call so is outside."""
 _AFTERNOON = 13 * HOUR
 """Whoever writes this or later counts 24 hours."""
 
 
-def check_said(said: Said) -> None:
-    """Raise Unclear unless it says exactly which instants are meant."""
+def check_said(said: Said, text: str) -> None:
+    """Raise Unclear unless it says exactly which instants are meant; *text* is the phrase."""
     check_halves(said.times)
     check_halves(said.window)
     _check_days(said)
     _check_period(said)
-    _check_how_often(said)
+    if said.part:
+        _check_part(said)
+    _check_how_often(said, text)
     if said.window:
         _check_window(said)
     elif not said.times and said.period != "hourly":
@@ -60,7 +68,26 @@ def _check_period(said: Said) -> None:
             )
 
 
-def _check_how_often(said: Said) -> None:
+def _check_part(said: Said) -> None:
+    """Refuse a part of the day without a time, with a time outside it, and a night that lies on two days."""
+    if not said.times and not said.window:
+        remedy = "write times, such as 'daily at 07:30', or a span, such as 'every 2 hours between 22 and 6'"
+        raise Unclear(f"{said.part!r} is no exact time", remedy)
+    start, length = _PARTS[said.part]
+    times = [time.minute for time in said.times or said.window]
+    if any((minute - start) % DAY > length for minute in times):
+        remedy = f"leave {said.part!r} out, and write the time like 20:30 or 8:30pm"
+        raise Unclear(f"the time is not of the {said.part}", remedy)
+    if min(times) < start and _some_days(said):
+        remedy = "leave 'night' out and name the days that the clock shows, such as 'tue-sat at 2:30'"
+        raise Unclear("the night of a day may be the one before it or after it", remedy)
+
+
+def _some_days(said: Said) -> bool:
+    return bool(said.weekdays or said.nth or said.dates or said.months)
+
+
+def _check_how_often(said: Said, text: str) -> None:
     """Refuse an interval, `hourly` and times of the day beside each other, and an interval that begins nowhere."""
     hourly = said.period == "hourly"
     if said.minutes and not hourly:
@@ -77,8 +104,11 @@ def _check_how_often(said: Said) -> None:
     if said.times:
         raise Unclear("it has an interval and also a time of the day", f"{_HOW_OFTEN} or 'daily at 9'")
     if not said.window:
-        shown = show_duration(timedelta(seconds=said.step))
-        remedy = f"give both ends, such as 'every {shown} between 00:00 and 23:59 on weekdays'"
+        if said.step % 60:
+            shown = show_duration(timedelta(seconds=said.step))
+            remedy = f"count whole minutes, or give the job's `days` beside the schedule 'every {shown}'"
+            raise Unclear("within a day only whole minutes can be counted", remedy)
+        remedy = f"give both ends, such as '{text} between 00:00 and 23:59'"
         raise Unclear("it does not say from when on the interval is counted on such a day", remedy)
 
 
@@ -104,6 +134,6 @@ def _check_window(said: Said) -> None:
 
 def _check_midnight(said: Said) -> None:
     first = said.window[:1] or said.times
-    if any(time.midnight for time in first) and (said.weekdays or said.nth or said.dates or said.months):
+    if any(time.midnight for time in first) and _some_days(said):
         remedy = "write 00:00 for the start of the day named, 23:59 for its end"
         raise Unclear("midnight of a day may be its start or its end", remedy)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from heartbeat.durations import parse_duration
 from heartbeat.schedule.phrases.days import is_ordinal, read_days, read_months
 from heartbeat.schedule.phrases.said import Said, join
-from heartbeat.schedule.phrases.tokens import Cursor, Token, time_of
+from heartbeat.schedule.phrases.tokens import Cursor, Time, Token, time_of
 from heartbeat.schedule.phrases.words import (
     MONTHS,
     ONE_INSTANT,
+    PARTS_OF_DAY,
     PERIODS,
     RANGE,
     TIMES,
@@ -38,7 +39,8 @@ def _clause(cursor: Cursor) -> Said:
     token = cursor.peek()
     if token.text in ("every", "each"):
         return _every(cursor)
-    if token.text == "at" or token.kind == "time" or token.text in TIMES:
+    is_span = token.kind == "number" and _to_time(cursor, 1)
+    if token.text in ("at", *TIMES, *PARTS_OF_DAY) or token.kind == "time" or is_span:
         return _at(cursor)
     if token.text == "between" or (token.text == "from" and cursor.peek(1).text not in WEEKDAYS):
         return _window(cursor)
@@ -68,6 +70,11 @@ def _every(cursor: Cursor) -> Said:
         return Said(step=_seconds("1", UNITS[cursor.take().text]))
     if token.text in PERIODS:
         return Said(period=PERIODS[cursor.take().text])
+    if token.text in PARTS_OF_DAY:
+        return Said(period="daily", part=PARTS_OF_DAY[cursor.take().text])
+    if token.kind == "time" or token.text in TIMES:
+        time_of(token)  # a remedy must not show what is no time
+        raise Unclear(f"'every {token.text}' names a time, not days", f"write 'daily at {token.text}'")
     return read_days(cursor)
 
 
@@ -107,22 +114,38 @@ def _seconds(number: str, unit: str) -> int:
 
 
 def _at(cursor: Cursor) -> Said:
-    cursor.skip("at")
+    """Times, a part of the day, or a span that is written as `8am-6pm`."""
+    told = cursor.skip("at")
     if cursor.at_end:
         raise Unclear("no time follows 'at'", "write one, such as 'daily at 9'")
+    if cursor.peek().text in PARTS_OF_DAY:
+        return Said(part=PARTS_OF_DAY[cursor.take().text])
     if cursor.peek().kind == "minute":
         minutes = cursor.many(lambda ahead: cursor.peek(ahead).kind == "minute", lambda: _minute(cursor))
         return Said(minutes=tuple(sorted(set(minutes))))
+    first = cursor.peek()
+    times = cursor.many(lambda ahead: _is_time(cursor, ahead), lambda: time_of(cursor.take()))
+    if not _to_time(cursor):
+        return Said(times=tuple(times))
+    if len(times) > 1:
+        raise Unclear("it has a span and also a time of the day", "keep one of the two")
+    cursor.take()
+    last = cursor.take()
+    if first.kind == last.kind == "number" and not told:
+        remedy = f"write 'between {first.text[:20]} and {last.text[:20]}' for times"
+        raise Unclear(f"'{first.text[:20]}-{last.text[:20]}' may be times or dates", remedy)
+    return _span(times[0], time_of(last))
 
-    def is_time(ahead: int) -> bool:
-        token = cursor.peek(ahead)
-        is_date = token.kind == "number" and cursor.peek(ahead + 1).text in MONTHS
-        return token.text in TIMES or (token.kind in ("time", "number") and not is_date)
 
-    times = cursor.many(is_time, lambda: time_of(cursor.take()))
-    if cursor.peek().text in RANGE and is_time(1):
-        raise Unclear("a span does not say how often", "write it like 'every 2 hours between 8 and 18'")
-    return Said(times=tuple(times))
+def _to_time(cursor: Cursor, ahead: int = 0) -> bool:
+    """Whether the end of a span of times stands there."""
+    return cursor.peek(ahead).text in RANGE and _is_time(cursor, ahead + 1)
+
+
+def _is_time(cursor: Cursor, ahead: int) -> bool:
+    token = cursor.peek(ahead)
+    is_date = token.kind == "number" and cursor.peek(ahead + 1).text in MONTHS
+    return token.text in TIMES or (token.kind in ("time", "number") and not is_date)
 
 
 def _minute(cursor: Cursor) -> int:
@@ -137,7 +160,10 @@ def _window(cursor: Cursor) -> Said:
     start = time_of(cursor.take())
     if not cursor.skip("and", *RANGE):
         raise Unclear("the span has no end", "write both ends, such as 'between 8 and 18'")
-    end = time_of(cursor.take())
+    return _span(start, time_of(cursor.take()))
+
+
+def _span(start: Time, end: Time) -> Said:
     if start.minute == end.minute:
         raise Unclear("the span ends when it begins", "write two times, such as 'between 00:00 and 23:59'")
     return Said(window=(start, end))

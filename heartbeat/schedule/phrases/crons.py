@@ -20,8 +20,10 @@ _LONG_RUN = 3
 _HOURS, _WEEK = 24, 7
 
 
-def schedules_of(said: Said) -> tuple[Schedule, ...]:
+def schedules_of(said: Said, text: str) -> tuple[Schedule, ...]:
     """One interval, or as few cron expressions as together say it; no instant belongs to two of them.
+
+    *text* is the phrase itself, for a remedy that adds to it.
 
     Raises Unclear for what they cannot say, or could say in more than one way.
     """
@@ -29,7 +31,7 @@ def schedules_of(said: Said) -> tuple[Schedule, ...]:
         return (_interval(said.step),)
     if said.minutes and said.step == HOUR * 60:
         said = replace(said, step=0, period="hourly")
-    check_said(said)
+    check_said(said, text)
     if said.period == "hourly" and not said.window:
         return _crons([f"{_listed(said.minutes or (0,))} *"], _day_fields(said))
     minutes = _minutes(said)

@@ -12,6 +12,7 @@ from heartbeat.schedule.phrases.words import (
     MONTHS,
     ONE_INSTANT,
     ORDINALS,
+    PARTS_OF_DAY,
     RANGE,
     SETS_OF_DAYS,
     WEEKDAYS,
@@ -20,6 +21,7 @@ from heartbeat.schedule.phrases.words import (
 
 _LAST_DATE, _LAST_WEEK = 31, 5
 _DIGITS_OF_A_YEAR = 4
+_DIGITS_OF_AN_HOUR, _HOURS = 2, 24
 
 
 def is_ordinal(token: Token) -> bool:
@@ -145,8 +147,10 @@ def _dates_and_month(cursor: Cursor) -> Said:
     if cursor.peek().text not in MONTHS:
         if len(shown) == _DIGITS_OF_A_YEAR:
             _date(shown)
+        hour = shown if len(shown) <= _DIGITS_OF_AN_HOUR and int(shown) < _HOURS else "9"
         raise Unclear(
-            f"{shown!r} is neither a time nor a date there", "write 'at 9' for a time, 'on the 9th' for a date"
+            f"{shown!r} may be a time or a date",
+            f"write 'at' before a time, such as 'daily at {hour}', or a date like 'on the 9th'",
         )
     return Said(dates=frozenset(map(_date, texts)), months=_names_of_months(cursor))
 
@@ -160,12 +164,14 @@ def _date(text: str) -> int:
 
 
 def read_months(cursor: Cursor) -> Said:
-    """`of the month`, `in june and july`."""
+    """`of the month`, `in june and july`, `in the morning`."""
     cursor.take()
     if not cursor.skip("the"):
         cursor.skip("every", "each")
     if cursor.skip("month"):
         return Said(of_the_month=True)
+    if cursor.peek().text in PARTS_OF_DAY:
+        return Said(part=PARTS_OF_DAY[cursor.take().text])
     token = cursor.peek()
     if token.kind in ("number", "duration"):
         raise Unclear(f"'in {token.text[:20]}' depends on when it is read", ONE_INSTANT)

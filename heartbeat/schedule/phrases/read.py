@@ -11,10 +11,13 @@ from heartbeat.schedule.kinds import At, Cron, Schedule
 from heartbeat.schedule.phrases.clauses import read_clauses
 from heartbeat.schedule.phrases.crons import schedules_of
 from heartbeat.schedule.phrases.tokens import tokens_of
-from heartbeat.schedule.phrases.words import EXAMPLES, Unclear
+from heartbeat.schedule.phrases.words import EXAMPLES, Unclear, reworded
 
 _LONGEST = 200
 _LONGEST_SHOWN = 60
+_MOST = 100
+"""More than a job has, whose schedules are shown as one text."""
+_SEPARATOR = ";"
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _CRON_FIELDS = re.compile(r"(?:[0-9*?](?:[0-9*?/,-]*[0-9*?])?(?: |$)){2}")
 _DATE = re.compile(r"(at |on )?[0-9]{4}-[0-9]")
@@ -27,19 +30,34 @@ _INSTANT = re.compile(
 def read_expression(text: str) -> tuple[Schedule, ...]:
     """The schedules whose instants together are those of the text; raises ValueError with a remedy.
 
-    Several only when one cron expression cannot say it, and then no instant belongs to two of them.
+    A text may be several expressions with ';' between. Each is several schedules only when one cron expression
+    cannot say it, and then no instant belongs to two of them.
     """
+    parts = text.split(_SEPARATOR, _MOST)
+    if len(parts) > _MOST:
+        raise ValueError(f"cannot use so many expressions at once; write at most {_MOST} with ';' between")
+    if len(parts) > 1 and not all(map(str.strip, parts)):
+        raise ValueError(f"cannot use '' as a part of {_shown(text)}: it is empty; write something beside each ';'")
+    return tuple(dict.fromkeys(schedule for part in parts for schedule in _read(part)))
+
+
+def _read(text: str) -> tuple[Schedule, ...]:
     try:
         plain = _plain(text)
-        if plain.startswith("@") or "*" in plain or _CRON_FIELDS.match(plain):
-            check_cron(plain)
-            return (Cron(plain),)
+        if plain.startswith(("cron ", "@")) or "*" in plain or _CRON_FIELDS.match(plain):
+            fields = plain.removeprefix("cron ")
+            check_cron(fields)
+            return (Cron(fields),)
         if _DATE.match(plain):
             return (_instant(plain),)
-        return schedules_of(read_clauses(tokens_of(plain)))
+        phrase = reworded(plain)
+        return schedules_of(read_clauses(tokens_of(phrase)), phrase)
     except Unclear as unclear:
-        shown = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
-        raise ValueError(f"cannot use {shown!r}: {unclear.why}; {unclear.remedy}") from None
+        raise ValueError(f"cannot use {_shown(text)}: {unclear.why}; {unclear.remedy}") from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")
 
 
 def _plain(text: str) -> str:

@@ -22,6 +22,8 @@ class Said:
     times: tuple[Time, ...] = ()
     window: tuple[Time, ...] = ()
     """Its start and its end."""
+    part: str = ""
+    """Of the day: `morning`, `afternoon`, `evening` or `night`, which only a time beside it makes exact."""
     weekdays: frozenset[int] = frozenset()
     nth: frozenset[tuple[int, int]] = frozenset()
     """Such as (1, 5) for the first Friday."""
@@ -37,6 +39,7 @@ _NAMES = {
     "minutes": "the minute",
     "times": "the time",
     "window": "the span",
+    "part": "the part of the day",
     "weekdays": "the days",
     "nth": "the days",
     "dates": "the dates",

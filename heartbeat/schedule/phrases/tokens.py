@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from heartbeat.schedule.phrases.words import EXAMPLES, KNOWN, REFUSED, TIMES, Unclear
+from heartbeat.schedule.phrases.words import EXAMPLES, KNOWN, NUMBERS, REFUSED, TIMES, ZONE, Unclear
 
 HOUR = 60
 DAY = 24 * HOUR
@@ -23,10 +23,14 @@ _TOKEN = re.compile(
     r"|(?P<duration>(?:[0-9]+[wdhms])+(?![0-9a-z]))"
     r"|(?P<ordinal>[0-9]+(?:st|nd|rd|th)\b)"
     r"|(?P<number>[0-9]+)"
+    r"|(?P<zone>[a-z]+/[a-z_/]+)"
     r"|(?P<word>[a-z]+)"
     r"|(?P<mark>[,-])"
 )
 _LONGEST_SHOWN = 20
+_CLOSE = 0.8
+"""So alike is a slip of the pen; what is less alike is another word, and a guess at it would mislead."""
+_TIME_WITH_POINT = re.compile(r"([01]?[0-9]|2[0-3])[.]([0-5][0-9])")
 _TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))? ?([ap]m)?")
 
 
@@ -51,7 +55,8 @@ class Time:
 
 def tokens_of(text: str) -> list[Token]:
     """The tokens of a text in small letters with single spaces; raises Unclear for what no phrase may hold."""
-    tokens, place = [], 0
+    tokens: list[Token] = []
+    place = 0
     while place < len(text):
         found = _TOKEN.match(text, place)
         if found is None:
@@ -59,27 +64,35 @@ def tokens_of(text: str) -> list[Token]:
                 raise Unclear(f"{text[place]!r} has no meaning here", EXAMPLES)
             place += 1
             continue
-        tokens.append(_known(Token(str(found.lastgroup), found[0])))
+        tokens.append(_known(Token(str(found.lastgroup), found[0]), tokens[-1:]))
         place = found.end()
     return tokens
 
 
-def _known(token: Token) -> Token:
+def _known(token: Token, before: Sequence[Token]) -> Token:
     kind, text = token.kind, token.text
     shown = text[:_LONGEST_SHOWN]
     if kind == "precise":
         remedy = "write a cron expression of six fields, seconds first, such as '15 30 9 * * *' for 09:30:15 each day"
         raise Unclear(f"the time {shown!r} has seconds", remedy)
     if kind == "decimal":
-        raise Unclear(
-            f"{shown!r} is no whole number", "write 9:30 for a time, 90m for a duration, '9, 17' for two times"
-        )
+        time = _TIME_WITH_POINT.fullmatch(text)
+        shown_time = f"{time[1]}:{time[2]}" if time else "9:30"
+        remedy = f"write {shown_time} for a time, 90m for a duration, '9, 17' for two times"
+        raise Unclear(f"{shown!r} is no whole number", remedy)
+    if kind == "zone":
+        raise Unclear(*ZONE)
+    if kind == "word" and text in NUMBERS:
+        return Token("number", NUMBERS[text])
     if kind == "word" and text in REFUSED:
         why, remedy = REFUSED[text]
         raise Unclear(why.format(text), remedy)
     if kind == "word" and text not in KNOWN:
-        close = difflib.get_close_matches(text, sorted(KNOWN), n=1)
-        raise Unclear(f"the word {shown!r} is not known", f"did you mean {close[0]!r}?" if close else EXAMPLES)
+        close = difflib.get_close_matches(text, sorted(KNOWN), n=1, cutoff=_CLOSE)
+        remedy = f"did you mean {close[0]!r}?" if close else EXAMPLES
+        if not close and before and before[0].text == "in":
+            remedy = "write a month after 'in', such as 'daily in june at 9', and for a place set the job's zone"
+        raise Unclear(f"the word {shown!r} is not known", remedy)
     return token
 
 

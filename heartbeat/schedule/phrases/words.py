@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 LAST = 0
 """The ordinal of `last`."""
 
@@ -40,17 +42,42 @@ PERIODS = {
     **dict.fromkeys(("yearly", "annually", "year"), "yearly"),
 }
 TIMES = {"noon": 12 * 60, "midnight": 0}
+PARTS_OF_DAY = {part + plural: part for part in ("morning", "afternoon", "evening", "night") for plural in ("", "s")}
+_FIRST_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBERS = {word: str(number) for number, word in enumerate(_FIRST_NUMBERS, 1)}
+NUMBERS |= {"fifteen": "15", "twenty": "20", "thirty": "30"}
 RANGE = ("to", "through", "thru", "until", "till", "-")
 _SMALL_WORDS = ("every", "each", "at", "on", "in", "of", "the", "and", "between", "from", *RANGE)
-KNOWN = {*WEEKDAYS, *MONTHS, *SETS_OF_DAYS, *ORDINALS, *UNITS, *UNEVEN_UNITS, *PERIODS, *TIMES, *_SMALL_WORDS}
+_OF_DAYS = (*WEEKDAYS, *MONTHS, *SETS_OF_DAYS, *ORDINALS, *PARTS_OF_DAY)
+KNOWN = {*_OF_DAYS, *UNITS, *UNEVEN_UNITS, *PERIODS, *TIMES, *NUMBERS, *_SMALL_WORDS}
+
+_ALIKE = (
+    (r"\bhalf (?:an )?hour\b", "30 minutes"),
+    (r"\bquarter (?:of an )?hour\b", "15 minutes"),
+    (r"\bonce (?:an?|per|every|each) (?=(?:hour|day|week|month|year)\b)", "every "),
+    (r"\bnightly\b", "every night"),
+    (r"(?<![a-z])([ap])\.m\b\.?", r"\1m"),
+)
+
+
+def reworded(text: str) -> str:
+    """The same in words that are known, where a text says it in several words that are not."""
+    for pattern, words in _ALIKE:
+        text = re.sub(pattern, words, text)
+    return text
+
 
 ONE_INSTANT = "for one instant write its date and offset, such as 'at 2026-06-10T08:00:00+02:00'"
 EXAMPLES = "write it like 'every 10m', 'weekdays at 9', 'first monday of the month at 07:30' or '0 9 * * 1-5'"
 EVERY_OTHER = "name the days, such as 'every monday at 9', or count elapsed time, such as 'every 2d' or 'every 14d'"
+ZONE = (
+    "a phrase is on the clock of the job's zone",
+    "leave that out and set the job's zone, such as 'Europe/Berlin'",
+)
 _UNCLEAR = (
     ("today tonight tomorrow yesterday next now later", "'{}' depends on the day it is read", ONE_INSTANT),
     (
-        "morning mornings afternoon afternoons evening evenings night nights nightly sunrise sunset dawn dusk",
+        "sunrise sunset dawn dusk",
         "'{}' is no exact time",
         "write a time, such as 'daily at 07:30'",
     ),
@@ -61,8 +88,8 @@ _UNCLEAR = (
     ),
     (
         "once twice thrice times",
-        "'{}' does not say at which times",
-        f"write them, such as 'daily at 9 and 17', and {ONE_INSTANT}",
+        "'{}' counts times without naming them",
+        f"write the times alone, such as 'daily at 9 and 17', and {ONE_INSTANT}",
     ),
     (
         "other alternate alternating biweekly bimonthly fortnightly fortnight",
@@ -70,6 +97,7 @@ _UNCLEAR = (
         EVERY_OTHER,
     ),
     ("a an per", "'{}' does not say whether it is once or always", f"write 'every' for always, and {ONE_INSTANT}"),
+    ("never", "'{}' is no schedule", "write `paused = true` for the job"),
     ("or", "'{}' leaves the choice open", "write 'and' when both are meant, else one of the two"),
     (
         "except excluding without but not",
@@ -92,11 +120,8 @@ _UNCLEAR = (
         "write both, such as 'every 2 hours between 8 and 18'",
     ),
     ("starting beginning since", "a phrase has no first day", "leave that out, or write a cron expression"),
-    (
-        "utc gmt bst cet cest est edt cst cdt mst mdt pst pdt",
-        "a phrase is on the clock of the job's zone",
-        "leave that out and set the job's zone, such as 'Europe/Berlin'",
-    ),
+    ("ms msec msecs millisecond milliseconds", "an interval is at least 1s", "write it like 'every 1s' or 'every 10m'"),
+    ("utc gmt bst cet cest est edt cst cdt mst mdt pst pdt", *ZONE),
 )
 REFUSED = {word: (why, remedy) for words, why, remedy in _UNCLEAR for word in words.split()}
 

@@ -14,7 +14,7 @@ from heartbeat.ports import OFF
 from heartbeat.stores.sqlite.rows import reader, text
 
 _STATES = """
-    SELECT jobs.job, anchor_at, last_slot_at, backoff_until, baseline_done, fingerprint, schedule, state, attempts
+    SELECT jobs.job, anchor_at, last_slot_at, backoff_until, baseline_done, fingerprint, schedule, state, attempts, at
     FROM jobs LEFT JOIN slots ON slots.job = jobs.job AND slots.slot_at = jobs.last_slot_at"""
 _NEW = "INSERT INTO jobs (job, schedule, anchor_at) VALUES (?, ?, ?)"
 _CHANGED = "UPDATE jobs SET schedule = ?, anchor_at = ?, last_slot_at = NULL WHERE job = ?"
@@ -23,11 +23,13 @@ _LEARNT = "UPDATE jobs SET schedule = ? WHERE job = ?"
 
 def enlist(db: sqlite3.Connection, schedules: Iterable[tuple[str, str]], now: datetime) -> list[str]:
     """Nothing is written when nothing is new."""
-    stored: dict[str, str] = dict(db.execute("SELECT job, schedule FROM jobs").fetchall())
+    # By what a slot was reckoned is not known of an older ledger; a job without one was only run by hand.
+    known = "SELECT job, CASE WHEN schedule = '' AND last_slot_at IS NULL THEN 'unknown' ELSE schedule END FROM jobs"
+    stored: dict[str, str] = dict(db.execute(known).fetchall())
     unlisted = stored.copy()
     fresh = []
     new, changed, learnt = [], [], []
-    at = to_text(now)
+    at = to_text(now.replace(microsecond=0))  # instants that people can read, and write
     for name, schedule in schedules:
         job, given = text(name), text(schedule)
         before = stored.get(job)
@@ -63,7 +65,7 @@ _instant = lru_cache(maxsize=1024)(from_text)
 
 @reader
 def _read_state(row: sqlite3.Row) -> JobState:
-    job, anchor_at, last_slot_at, backoff_until, baseline_done, fingerprint, schedule, slot_state, attempts = row
+    job, anchor_at, last_slot_at, backoff_until, baseline_done, fingerprint, schedule, slot_state, attempts, at = row
     last = None if last_slot_at is None else _instant(last_slot_at)
     return JobState(
         job=job,
@@ -75,6 +77,7 @@ def _read_state(row: sqlite3.Row) -> JobState:
         schedule=intern(schedule),
         interrupted_at=last if slot_state == SlotState.INTERRUPTED else None,
         attempts=attempts or 0,
+        entered_at=None if at is None else _instant(at),
     )
 
 

@@ -73,15 +73,15 @@ class SqliteLedger:
         with self._database.reading() as db:
             return records.view(db, job, keys, now)
 
-    def claim(self, run: Run, owner: str, *, note: str = "") -> None:
+    def claim(self, run: Run, owner: str, *, note: str = "", again: bool = False) -> None:
         with self._database.writing() as db:
-            taken = runs.claim(db, run, owner, note)
+            taken = runs.claim(db, run, owner, note, again=again)
         if taken is not None:
             raise taken
 
-    def pass_over(self, fates: Sequence[tuple[str, Fate]], now: datetime) -> None:
+    def pass_over(self, fates: Sequence[tuple[str, Fate]], now: datetime, *, advance: bool = True) -> None:
         with self._database.writing() as db:
-            passing.pass_over(db, fates, now)
+            passing.pass_over(db, fates, now, advance=advance)
 
     def move_on(self, job: str, now: datetime) -> None:
         with self._database.writing() as db:

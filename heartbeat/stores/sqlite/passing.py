@@ -16,6 +16,7 @@ from heartbeat.model import Fate
 from heartbeat.ports import TRUSTED
 from heartbeat.stores.sqlite import jobs
 from heartbeat.stores.sqlite.rows import reader, text
+from heartbeat.stores.sqlite.slots import holds
 
 _TABLE = """
     CREATE TEMP TABLE IF NOT EXISTS passing (
@@ -24,7 +25,8 @@ _TABLE = """
 _ADD = "INSERT INTO passing (job, first, rest, last, count, state, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
 # Each plus keeps SQLite from walking all the earlier slots of a job instead of its stretches.
 _HELD = """
-    SELECT passing.rowid AS number, passing.job, first, last, passing.state, passing.reason, slot_at, last_at
+    SELECT passing.rowid AS number, passing.job, first, last, passing.state, passing.reason,
+    slot_at, last_at, slots.count
     FROM passing CROSS JOIN slots
     ON slots.job = passing.job AND last_at > slot_at AND last_at >= first AND +slot_at <= last
     WHERE at <= :trusted ORDER BY number, +slot_at"""
@@ -44,11 +46,12 @@ _ENTER_REST = """
     ON CONFLICT DO NOTHING"""
 
 
-def pass_over(db: sqlite3.Connection, fates: Sequence[tuple[str, Fate]], now: datetime) -> None:
+def pass_over(db: sqlite3.Connection, fates: Sequence[tuple[str, Fate]], now: datetime, *, advance: bool) -> None:
     values = {"now": to_text(now), "trusted": to_text(now + TRUSTED)}
     db.execute(_TABLE)
     db.executemany(_ADD, _rows(fates))
-    jobs.advance(db, db.execute("SELECT job, max(last) FROM passing GROUP BY job"), now)
+    if advance:
+        jobs.advance(db, db.execute("SELECT job, max(last) FROM passing GROUP BY job"), now)
     _leave_out_held(db, values)
     for statement in (_FORGET_WRONG, _ENTER, _ENTER_REST):
         db.execute(statement, values)
@@ -65,7 +68,7 @@ def _rows(fates: Iterable[tuple[str, Fate]]) -> Iterator[tuple[str | int | None,
 
 def _leave_out_held(db: sqlite3.Connection, values: dict[str, str]) -> None:
     """Keep of what is on its way only the parts that no stretch holds already; that is rarely needed."""
-    held = db.execute(_HELD, values).fetchall()
+    held = [row for row in db.execute(_HELD, values) if row["first"] != row["last"] or holds(row, _first(row))]
     for number, stretches in groupby(held, lambda row: int(row["number"])):
         db.execute("DELETE FROM passing WHERE rowid = ?", (number,))
         db.executemany(_ADD, _parts(list(stretches)))
@@ -85,6 +88,11 @@ def _parts(held: list[sqlite3.Row]) -> Iterator[tuple[str | None, ...]]:
 def _around(row: sqlite3.Row) -> tuple[str, str]:
     """The last instant before a stretch, and the first after it."""
     return _move(row["slot_at"], -1), _move(row["last_at"], 1)
+
+
+@reader
+def _first(row: sqlite3.Row) -> datetime:
+    return from_text(row["first"])
 
 
 def _move(instant: str, steps: int) -> str:

@@ -17,7 +17,7 @@ STDERR_HEAD, STDERR_TAIL = 2 * 1024, 4 * 1024
 """Bytes of a run's output that are kept."""
 
 
-def claim(db: sqlite3.Connection, run: Run, owner: str, note: str) -> SlotTaken | None:
+def claim(db: sqlite3.Connection, run: Run, owner: str, note: str, *, again: bool) -> SlotTaken | None:
     """Enter *run*, or return why not when its slot has a fate: not raised, so that the schedule's step is kept."""
     busy = db.execute("SELECT id, started_at FROM runs WHERE job = ? AND state = 'running'", (run.job,)).fetchone()
     if busy:
@@ -26,7 +26,7 @@ def claim(db: sqlite3.Connection, run: Run, owner: str, note: str) -> SlotTaken 
             "wait until it is"
         )
     jobs.anchor(db, run.job, run.started_at)
-    taken = slots.claim(db, run, run.slot_at, note) if run.slot_at else None
+    taken = slots.claim(db, run, run.slot_at, note, again=again) if run.slot_at else None
     if taken is not None:
         return taken
     db.execute(
@@ -82,7 +82,7 @@ def orphaned(db: sqlite3.Connection, alive: Alive) -> list[str]:
 def interrupt(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[Run]:
     gone = orphaned(db, alive)
     for run_id in gone:
-        abandon(db, run_id, "its process ended before the run did", now)
+        abandon(db, run_id, "heartbeat's process ended before the run did", now)
     return [get(db, run_id) for run_id in gone]
 
 

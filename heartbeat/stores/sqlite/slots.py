@@ -34,13 +34,13 @@ _END = """
     WHERE (job, slot_at) = (SELECT job, slot_at FROM runs WHERE id = ?)"""
 
 
-def claim(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str) -> SlotTaken | None:
+def claim(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str, *, again: bool) -> SlotTaken | None:
     """Enter the slot of *run* as claimed, or return why not, when it has a fate. The schedule goes on either way."""
     slot, now = to_text(slot_at), to_text(run.started_at)
     if slot > now:
         raise Refused(f"cannot run {run.job!r} for {slot}: it is only {now}; wait until then, or run it by hand")
     fate = _fate(db, run, slot_at)
-    if fate is not None and fate["state"] != SlotState.INTERRUPTED:
+    if fate is not None and not (again and fate["state"] == SlotState.INTERRUPTED):
         # Not to the end of a stretch: that may lie ahead, after a clock that was set forward and back.
         jobs.advance(db, [(text(run.job), slot)], run.started_at)
         by = f" by run {fate['run_id']}" if fate["run_id"] else ""
@@ -54,10 +54,10 @@ def claim(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str) -> Slo
 def _fate(db: sqlite3.Connection, run: Run, slot_at: datetime) -> sqlite3.Row | None:
     rows = db.execute(_HOLDING.format(job="job = :job AND"), {"job": text(run.job), "at": to_text(slot_at)})
     trusted = to_text(run.started_at + TRUSTED)
-    return next((row for row in rows if row["at"] <= trusted and _holds(row, slot_at)), None)
+    return next((row for row in rows if row["at"] <= trusted and holds(row, slot_at)), None)
 
 
-def _holds(row: sqlite3.Row, slot: datetime) -> bool:
+def holds(row: sqlite3.Row, slot: datetime) -> bool:
     """Whether a row stands for *slot*: when a clock was set back, others come due between those of an interval."""
     first, apart = _grid(row)
     return not apart or not (slot - first) % apart
@@ -84,7 +84,7 @@ def latest(db: sqlite3.Connection, job: str | None, state: str | None, limit: in
             _HOLDING.format(job="job = :job AND" if job is not None else ""), values | {"at": to_text(at)}
         )
         counting: dict[str, Slot] = {}
-        for slot in (_read(row) for row in rows if _holds(row, at)):
+        for slot in (_read(row) for row in rows if holds(row, at)):
             counting.setdefault(slot.job, slot)
         return [slot for slot in counting.values() if state in (None, slot.state)][:limit]
     known = [f"{name} = :{name}" for name in ("job", "state") if values[name] is not None]
