@@ -231,8 +231,7 @@ class Bench:
 
     def lock_for_a_second(self) -> None:
         """What another process may do; the ledger's own patience, 5 s, is cut short so that ours is needed."""
-        with self.ledger._database.outside() as db:
-            db.execute("PRAGMA busy_timeout = 50")
+        self.ledger._database.patience = 0.05
         other = sqlite3.connect(self.place.state / "ledger.db", isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(1.0, other.close).start()

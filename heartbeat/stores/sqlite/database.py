@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from heartbeat.stores.sqlite.failures import corrupt, explained, moved
 from heartbeat.stores.sqlite.migrations import migrate, version
 
 _BUSY_SECONDS = 5.0
+_TURN_MS, _BETWEEN = 100, 0.02
+"""How long one thread tries before it lets others have the connection, and how long (s) they have it then."""
 _MEMORY = ":memory:"
 
 
@@ -26,20 +29,22 @@ class Database:
         self._name = name
         self._path = path
         self._identity = files.identity(path) if path else None
+        self.patience = _BUSY_SECONDS
+        """How long a transaction waits for one of another process."""
         # Re-entrant, so that a transaction inside another is SQLite's plain error and not a silent stop.
         self._lock = threading.RLock()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent view."""
-        with self._transaction("BEGIN") as db:
+        with self._transaction(lambda db: db.execute("BEGIN")) as db:
             yield db
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction, on disk when the block ends; an error undoes all of it."""
         # IMMEDIATE waits for the other writer here; a read that turns into a write could only fail.
-        with self._transaction("BEGIN IMMEDIATE") as db:
+        with self._transaction(_begin_writing) as db:
             yield db
 
     @contextmanager
@@ -53,11 +58,10 @@ class Database:
             self._connection.close()
 
     @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+    def _transaction(self, begin: Callable[[sqlite3.Connection], object]) -> Iterator[sqlite3.Connection]:
         db = self._connection
-        with self._lock, explained(self._name):
-            self._require_in_place()
-            db.execute(begin)
+        with explained(self._name):
+            self._begin(begin)
             try:
                 yield db
                 db.execute("COMMIT")
@@ -67,11 +71,40 @@ class Database:
                     with suppress(sqlite3.Error):
                         db.execute("ROLLBACK")
                 raise
+            finally:
+                self._lock.release()
+
+    def _begin(self, begin: Callable[[sqlite3.Connection], object]) -> None:
+        """Take our own lock, then SQLite's; our own is let go in between, or all threads would wait one by one."""
+        until = time.monotonic() + self.patience
+        while True:
+            self._lock.acquire()
+            try:
+                self._require_in_place()
+                begin(self._connection)
+            except sqlite3.OperationalError as error:
+                self._lock.release()
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
+                    raise
+            except BaseException:
+                self._lock.release()
+                raise
+            else:
+                return
+            time.sleep(_BETWEEN)
 
     def _require_in_place(self) -> None:
         # SQLite would go on in a file that has no name any more, and all of it would be lost in the end.
         if self._path and files.identity(self._path) != self._identity:
             raise moved(self._name)
+
+
+def _begin_writing(db: sqlite3.Connection) -> None:
+    db.execute(f"PRAGMA busy_timeout = {_TURN_MS:d}")
+    try:
+        db.execute("BEGIN IMMEDIATE")
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}")
 
 
 def open_memory() -> Database:
