@@ -10,7 +10,7 @@ from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 Due = Callable[[int, int], Sequence[int]]
-"""The slots of a schedule from its anchor to an end, both included, in their order."""
+"""The slots of a schedule up to an end, which is included, in their order: an interval begins at its anchor."""
 
 SECOND = 10**6
 MINUTE = 60 * SECOND
@@ -34,7 +34,7 @@ def every(seconds: int) -> Due:
 def multiples(seconds: int) -> Due:
     """Whenever the seconds of the day are a multiple of a number, in UTC."""
     step = seconds * SECOND
-    return lambda anchor, end: range(-(-anchor // step) * step, end + 1, step)
+    return lambda anchor, end: range((anchor // step + 1) * step, end + 1, step)
 
 
 def once(text: str) -> Due:
@@ -52,7 +52,7 @@ def each_time(zone: str, minutes: Collection[int] = range(60)) -> Due:
     place = ZoneInfo(zone)
 
     def slots(anchor: int, end: int) -> list[int]:
-        scanned = range(-(-anchor // MINUTE) * MINUTE, end + 1, MINUTE)
+        scanned = range((anchor // MINUTE + 1) * MINUTE, end + 1, MINUTE)
         return [at for at in scanned if _wall(at, place).minute in minutes]
 
     return slots
@@ -69,7 +69,7 @@ def once_a_day(zone: str, *times: str) -> Due:
         for at in range(begin, end + 1, MINUTE):
             wall = _wall(at, place)
             wanted = (datetime.combine(wall, time.fromisoformat(text)) for text in times)
-            if any(latest < moment <= wall for moment in wanted) and at >= anchor:
+            if any(latest < moment <= wall for moment in wanted) and at > anchor:
                 found.add(at)
             latest = max(latest, wall)
         return sorted(found)

@@ -166,8 +166,10 @@ def faults(rows: list[Fates], due: Due, phases: list[Phase]) -> Iterator[str]:
         yield from _without_fate(slots[1:] if begins_anew and slots and slots[0] == phase.anchor else slots, rows)
     if len({phase.anchor for phase in phases}) == 1:
         yield from _doubled(rows)
-        if end > (phases[-1].last or 0):
-            yield f"the schedule has come to {show(phases[-1].last or 0)}, and there is a fate of {show(end)}"
+        # Without a slot behind it there is none but of instants that had passed before it began.
+        come_to = phases[-1].anchor if phases[-1].last is None else phases[-1].last
+        if end > come_to:
+            yield f"the schedule has come to {show(come_to)}, and there is a fate of {show(end)}"
 
 
 def _without_fate(slots: Sequence[int], rows: list[Fates]) -> Iterator[str]:
