@@ -56,6 +56,7 @@ class Daemon:
         self._started = self._looked = clocks()
         self._zone = host_zone()
         self._is_planned = False
+        self._is_closed = True  # whether the incidents of what a new configuration removed are closed
         self._kept_up_at = float("-inf")
         self._tidy_at = self._started.running + _TIDY_FIRST
         self._fatal: BaseException | None = None
@@ -146,10 +147,16 @@ class Daemon:
     def _upkeep(self, now: datetime) -> None:
         """End what a killed `heartbeat tick` left, ring the courier, remove what is too old."""
         self._watched("ledger", clear_up, self._house.ledger, now)
+        if not self._is_closed:
+            self._watched("ledger", self._close_removed, now)
         self._courier.ring()
         if self._looked.running >= self._tidy_at:
             self._tidy_at = self._looked.running + _TIDY_EVERY
             self._tidying.submit(self._watched, "retention", tidy, self._house, now)
+
+    def _close_removed(self, now: datetime) -> None:
+        close_removed(self._house, now)
+        self._is_closed = True
 
     def _watched(self, place: str, action: Callable[..., object], *arguments: object) -> None:
         try:
@@ -205,7 +212,7 @@ class Daemon:
         self._is_planned = False
         self._kept_up_at = float("-inf")
         self._troubles.keep(place for job in house.config.jobs for place in (f"run:{job}", f"job:{job}"))
-        self._watched("ledger", close_removed, house, house.clock())
+        self._is_closed = False
         event("reloaded", jobs=len(house.config.jobs))
 
     def _drain(self) -> None:

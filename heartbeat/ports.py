@@ -73,8 +73,9 @@ class Ledger(Protocol):
         """Enter *run* (state `running`) and its slot, if it has one, as claimed.
 
         Raises SlotTaken when the slot has a fate, and lets the schedule of the job go on after it; Refused while
-        another run of the job is unfinished, and before the instant of the slot. Two fates do not count: with
-        *again* `interrupted`, and one entered more than TRUSTED after the run's start, under a clock that was wrong.
+        another run of the job is unfinished, and before the instant of the slot. These fates do not count: with
+        *again* `interrupted`; one of a run that was entered more than TRUSTED after this run's start, under a clock
+        that was wrong; and one without a run that was entered after it at all.
         """
 
     def pass_over(self, fates: Sequence[tuple[str, Fate]], now: datetime, *, advance: bool = True) -> None:
@@ -86,7 +87,10 @@ class Ledger(Protocol):
         """
 
     def move_on(self, job: str, now: datetime) -> None:
-        """Let the schedule of *job* go on from *now*, its new anchor, without entering a slot."""
+        """Let the schedule of *job* go on from *now*, its new anchor, without entering a slot.
+
+        Fates of later slots that were entered more than TRUSTED after *now* are forgotten.
+        """
 
     def view(self, job: str, keys: Collection[str], now: datetime) -> View:
         """What a plan needs to know: the current rows under *keys*, and those that must not go absent unseen."""

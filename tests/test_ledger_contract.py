@@ -299,7 +299,7 @@ def test_a_skipped_slot_moves_the_schedule_on_and_is_never_run(ledger: Ledger) -
     assert state_of(ledger) == JobState(JOB, at(6), at(5))
     assert slot_at(ledger, 5) == Slot(JOB, at(5), at(5), 1, SKIPPED, "the job backs off", None, at(6), 0)
     with pytest.raises(SlotTaken, match="that slot is skipped; run it by hand"):
-        claim(ledger, 5)
+        claim(ledger, 5, now=6)
 
 
 def test_any_number_of_slots_of_any_jobs_is_passed_over_at_once(ledger: Ledger) -> None:
@@ -413,28 +413,52 @@ def test_only_the_latest_slot_counts_as_interrupted(ledger: Ledger) -> None:
     assert slot_at(ledger, 0).state is SlotState.INTERRUPTED
 
 
-@pytest.mark.parametrize("ahead", [TRUSTED_MINUTES, TRUSTED_MINUTES + 1])
+@pytest.mark.parametrize("ahead", [0, 1, TRUSTED_MINUTES + 1])
 @pytest.mark.parametrize("wrong", [fate(5), fate(5, 10), fate(2, 10)])
-def test_a_fate_entered_under_a_clock_far_ahead_gives_way(ledger: Ledger, ahead: float, wrong: Fate) -> None:
+def test_a_fate_without_a_run_entered_by_a_clock_since_set_back_gives_way(
+    ledger: Ledger, ahead: float, wrong: Fate
+) -> None:
     pass_over(ledger, 20 + ahead, wrong)
     pass_over(ledger, 20, fate(5, reason="right"))
-    assert slot_at(ledger, 5).reason == ("late" if ahead == TRUSTED_MINUTES else "right")
+    assert slot_at(ledger, 5).reason == ("right" if ahead else "late")
     pass_over(ledger, 20, fate(5, 8, reason="right too"))
     reasons = [[slot.reason for slot in ledger.slots(at=at(minute))] for minute in (6, 8)]
-    if ahead > TRUSTED_MINUTES:
+    if ahead:
         assert reasons == [["right too"]] * 2
     elif wrong.first != wrong.last:
         assert reasons == [["late"]] * 2
 
 
-def test_a_slot_whose_fate_was_entered_under_a_clock_far_ahead_can_run(ledger: Ledger) -> None:
-    pass_over(ledger, TRUSTED_MINUTES + 60, fate(5), fate(20, 50))
+def test_a_slot_that_was_passed_over_by_a_clock_since_set_back_can_run(ledger: Ledger) -> None:
+    pass_over(ledger, 60, fate(5), fate(20, 50))
     for minute in (5, 50, 30, 20):
         with pytest.raises(SlotTaken):
             claim(ledger, minute, now=60)
         record(ledger, 59.9, run=claim(ledger, minute, now=59.9))
         slot = slot_at(ledger, minute)
         assert (slot.state, slot.slot_at, slot.last_at, slot.count) == (SlotState.RAN, at(minute), at(minute), 1)
+
+
+@pytest.mark.parametrize(("ahead", "again"), [(0, False), (TRUSTED_MINUTES, False), (TRUSTED_MINUTES + 1, True)])
+def test_a_slot_that_ran_runs_again_only_if_that_was_under_a_clock_far_ahead(
+    ledger: Ledger, ahead: float, again: bool
+) -> None:
+    record(ledger, 20 + ahead, run=claim(ledger, 5, now=20 + ahead))
+    if again:
+        record(ledger, 20, run=claim(ledger, 5, now=20))
+    else:
+        with pytest.raises(SlotTaken):
+            claim(ledger, 5, now=20)
+
+
+def test_going_on_from_a_clock_set_far_back_forgets_what_lies_ahead_and_was_entered_then(ledger: Ledger) -> None:
+    far = TRUSTED_MINUTES + 60
+    for minute in (10, far):
+        record(ledger, minute, run=claim(ledger, minute, now=minute))
+    pass_over(ledger, far, fate(20, 40))
+    ledger.move_on(JOB, at(15))
+    assert [slot.slot_at for slot in ledger.slots(JOB)] == [at(10)]
+    record(ledger, far, run=claim(ledger, far, now=far))
 
 
 def test_rows_of_a_wrong_clock_inside_a_new_stretch_are_gone_but_a_claimed_one_stays(ledger: Ledger) -> None:

@@ -136,8 +136,8 @@ class SlotsMachine(RuleBasedStateMachine):
 
     @rule(minute=MINUTES)
     def set_the_clock(self, minute: int) -> None:
-        """Never so far back that what was entered before does not count."""
-        self.now = minute
+        """Never back: what was entered before must count."""
+        self.now = max(self.now, minute)
 
     @rule()
     def reopen(self) -> None:

@@ -29,12 +29,12 @@ _HELD = """
     slot_at, last_at, slots.count
     FROM passing CROSS JOIN slots
     ON slots.job = passing.job AND last_at > slot_at AND last_at >= first AND +slot_at <= last
-    WHERE at <= :trusted ORDER BY number, +slot_at"""
+    WHERE at <= :now ORDER BY number, +slot_at"""
 _FORGET_WRONG = """
     DELETE FROM slots WHERE (job, slot_at) IN (
         SELECT slots.job, slot_at FROM passing CROSS JOIN slots
         ON slots.job = passing.job AND slot_at BETWEEN first AND last
-        WHERE at > :trusted AND slots.state <> 'claimed')"""
+        WHERE (at > :trusted OR at > :now AND run_id IS NULL) AND slots.state <> 'claimed')"""
 _ENTER = """
     INSERT INTO slots (job, slot_at, last_at, count, state, reason, attempts, at)
     SELECT job, first, last, count, state, reason, 0, :now FROM passing WHERE true ON CONFLICT DO NOTHING"""

@@ -59,8 +59,8 @@ def claim(db: sqlite3.Connection, run: Run, slot_at: datetime, note: str, *, aga
 
 def _fate(db: sqlite3.Connection, run: Run, slot_at: datetime) -> sqlite3.Row | None:
     rows = db.execute(_HOLDING.format(job="job = :job AND"), {"job": text(run.job), "at": to_text(slot_at)})
-    trusted = to_text(run.started_at + TRUSTED)
-    return next((row for row in rows if row["at"] <= trusted and holds(row, slot_at)), None)
+    now, trusted = to_text(run.started_at), to_text(run.started_at + TRUSTED)
+    return next((row for row in rows if row["at"] <= (trusted if row["run_id"] else now) and holds(row, slot_at)), None)
 
 
 def holds(row: sqlite3.Row, slot: datetime) -> bool:
