@@ -87,10 +87,7 @@ class Ledger(Protocol):
         """
 
     def move_on(self, job: str, now: datetime) -> None:
-        """Let the schedule of *job* go on from *now*, its new anchor, without entering a slot.
-
-        Fates of later slots that were entered more than TRUSTED after *now* are forgotten.
-        """
+        """Let the schedule of *job* go on from *now*, its new anchor, without entering a slot."""
 
     def view(self, job: str, keys: Collection[str], now: datetime) -> View:
         """What a plan needs to know: the current rows under *keys*, and those that must not go absent unseen."""

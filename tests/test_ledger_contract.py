@@ -451,16 +451,6 @@ def test_a_slot_that_ran_runs_again_only_if_that_was_under_a_clock_far_ahead(
             claim(ledger, 5, now=20)
 
 
-def test_going_on_from_a_clock_set_far_back_forgets_what_lies_ahead_and_was_entered_then(ledger: Ledger) -> None:
-    far = TRUSTED_MINUTES + 60
-    for minute in (10, far):
-        record(ledger, minute, run=claim(ledger, minute, now=minute))
-    pass_over(ledger, far, fate(20, 40))
-    ledger.move_on(JOB, at(15))
-    assert [slot.slot_at for slot in ledger.slots(JOB)] == [at(10)]
-    record(ledger, far, run=claim(ledger, far, now=far))
-
-
 def test_rows_of_a_wrong_clock_inside_a_new_stretch_are_gone_but_a_claimed_one_stays(ledger: Ledger) -> None:
     run = claim(ledger, 6, now=9000)
     pass_over(ledger, 9000, fate(5), fate(7, 50), fate(4, 8))

@@ -10,7 +10,7 @@ from sys import intern
 
 from heartbeat.clock import from_text, to_text
 from heartbeat.model import JobState, SlotState
-from heartbeat.ports import OFF, TRUSTED
+from heartbeat.ports import OFF
 from heartbeat.stores.sqlite.rows import reader, text
 
 _STATES = """
@@ -18,7 +18,6 @@ _STATES = """
     FROM jobs LEFT JOIN slots ON slots.job = jobs.job AND slots.slot_at = jobs.last_slot_at"""
 _NEW = "INSERT INTO jobs (job, schedule, anchor_at) VALUES (?, ?, ?)"
 _CHANGED = "UPDATE jobs SET schedule = ?, anchor_at = ?, last_slot_at = NULL WHERE job = ?"
-_FORGET_WRONG = "DELETE FROM slots WHERE job = :job AND slot_at > :now AND at > :trusted AND state <> 'claimed'"
 _LEARNT = "UPDATE jobs SET schedule = ? WHERE job = ?"
 
 
@@ -102,8 +101,6 @@ def advance(db: sqlite3.Connection, lasts: Iterable[tuple[str, str]], now: datet
 
 def move_on(db: sqlite3.Connection, job: str, now: datetime) -> None:
     anchor(db, job, now)
-    # What a clock far ahead entered must be gone before the clock is there again, when it would look like any other.
-    db.execute(_FORGET_WRONG, {"job": text(job), "now": to_text(now), "trusted": to_text(now + TRUSTED)})
     db.execute(
         "UPDATE jobs SET anchor_at = :now, last_slot_at = :now WHERE job = :job",
         {"now": to_text(now), "job": text(job)},
