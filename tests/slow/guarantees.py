@@ -121,10 +121,15 @@ class Fates:
     state: str
 
     def is_of(self, slots: Sequence[int]) -> bool:
-        """Whether it begins and ends with one of these, and says truly how many there are between."""
+        """Whether it begins and ends with one of these, and says truly how many there are between.
+
+        One that is not counted may begin right after a slot, which has got a row of its own.
+        """
         begin, end = bisect_left(slots, self.first), bisect_right(slots, self.last)
-        ends = begin < end and (slots[begin], slots[end - 1]) == (self.first, self.last)
-        return ends and self.count in (None, end - begin)
+        if begin == end or slots[end - 1] != self.last:
+            return False
+        is_rest = self.count is None and begin > 0 and slots[begin - 1] == self.first - 1
+        return (slots[begin] == self.first or is_rest) and self.count in (None, end - begin)
 
     def __str__(self) -> str:
         span = (
