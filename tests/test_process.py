@@ -187,7 +187,7 @@ def test_a_quiet_child_takes_no_drain_time_and_little_of_our_own(monkeypatch: py
         assert execute(command("/bin/true")).exit_code == 0
     spent = resource.getrusage(resource.RUSAGE_SELF)
     assert time.monotonic() - began < 60
-    assert spent.ru_utime + spent.ru_stime - cpu.ru_utime - cpu.ru_stime < 50 * 0.02
+    assert spent.ru_utime + spent.ru_stime - cpu.ru_utime - cpu.ru_stime < 50 * 0.005
 
 
 # What cannot be started

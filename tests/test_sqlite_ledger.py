@@ -995,7 +995,7 @@ def test_however_many_slots_are_passed_over_it_is_one_commit_and_few_statements(
     ledger.close()
     # Each is entered once on its way and once for its job.
     assert statements.count("COMMIT") == 1
-    assert len(statements) <= 2 * 1000 + 12
+    assert len([one for one in statements if not one.startswith("PRAGMA busy_timeout")]) <= 2 * 1000 + 10
 
 
 def test_pruning_many_jobs_is_few_commits(path: Path) -> None:

@@ -74,7 +74,7 @@ def a_storm_of_restarts(patient: Patient) -> None:
     end(patient)
     attempts = home.rows("SELECT job, max(attempts) AS most FROM slots GROUP BY job")
     most = {row["job"]: row["most"] for row in attempts}
-    assert most.pop("again") <= 3, attempts
+    assert 2 <= most.pop("again") <= 3, attempts
     assert set(most.values()) == {1}, attempts
     interrupted = home.rows("SELECT job, attempts, reason FROM slots WHERE state = 'interrupted'")
     assert {"slow"} <= {row["job"] for row in interrupted}
