@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import tenacity
 
+from heartbeat.absence import missed_once_more
 from heartbeat.clock import new_id
 from heartbeat.decide import Rules, decide
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
@@ -20,11 +21,12 @@ from heartbeat.faults import backoff_until, weigh
 from heartbeat.gate import judge
 from heartbeat.job import Config, Job
 from heartbeat.job.environment import environment
+from heartbeat.job.secrets import hidden, secret_values
 from heartbeat.log import event, warn
 from heartbeat.model import Action, Execution, Judgement, Plan, Run, View
 from heartbeat.paths import Home
 from heartbeat.ports import Agent, Ledger
-from heartbeat.process import Command, execute, owner, redacted
+from heartbeat.process import Command, execute, owner
 
 step_hooks: list[Callable[[str], None]] = []
 """Called after each step of the beat with its name; a test ends the process there."""
@@ -148,12 +150,13 @@ def _execute(house: House, job: Job, run: Run, now: datetime, *, token: str, hal
             now=house.as_of or now,
             token=token,
             environ=house.environ,
+            stop=halt,
         )
     except HeartbeatError as error:
         # A secret that is gone, a full cache folder: the script was not started, which is this run's outcome.
-        return Execution(now, house.clock(), start_error=str(error))
+        return Execution(now, house.clock(), start_error=str(error), interrupted=halt.is_set())
     command = Command(job.argv, env, str(house.home.config), job.timeout, run.id)
-    return redacted(execute(command, halt, house.clock), {name: env[name] for name in job.secrets})
+    return hidden(execute(command, halt, house.clock), secret_values(job, env))
 
 
 def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:
@@ -167,7 +170,8 @@ def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wake
         )
         faults = weigh(job.name, judgement, view, now)
         decisions = decide(judgement, view, rules, house.as_of or now)
-        return Plan(decisions, faults, backoff_until(job.name, faults, now), job.fingerprint)
+        backoff = backoff_until(job.name, faults, now)
+        return Plan(decisions, faults, backoff, job.fingerprint, missed_once_more(judgement, view))
 
     return choose
 

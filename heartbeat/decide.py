@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from heartbeat.absence import absent, may_come_back
 from heartbeat.model import (
     Action,
     Change,
@@ -53,6 +54,8 @@ class _Case:
     now: datetime
     is_absent: bool = False
     """It is taken back because it is no longer reported."""
+    first_look: bool = False
+    """Its scope was never looked at whole before."""
 
 
 def decide(judgement: Judgement, view: View, rules: Rules, now: datetime) -> tuple[Decision, ...]:
@@ -62,15 +65,13 @@ def decide(judgement: Judgement, view: View, rules: Rules, now: datetime) -> tup
     known = dict(view.known)
     decisions = []
     for finding in judgement.gate.findings:
-        case = _Case(finding, judgement.verdict, rules, now)
+        first_look = finding.scope != "" and finding.scope not in view.scopes
+        case = _Case(finding, judgement.verdict, rules, now, first_look=first_look)
         decision = _meet(case, known.get(finding.key))
         decisions.append(decision)
         _follow(known, decision)
-    reported = {finding.key for finding in judgement.gate.findings}
-    if not judgement.verdict.is_fault and all(source.ok for source in judgement.gate.sources):
-        missed = (_miss(known, rules, now) for key, known in view.known.items() if key not in reported)
-        decisions += [decision for decision in missed if decision is not None]
-    return tuple(decisions)
+    missed = (_miss(known, rules, now) for known in absent(judgement, view))
+    return (*decisions, *(decision for decision in missed if decision is not None))
 
 
 def _meet(case: _Case, known: Known | None) -> Decision:
@@ -100,18 +101,18 @@ def _take_back(case: _Case, known: Known | None) -> Decision:
 def _miss(known: Known, rules: Rules, now: datetime) -> Decision | None:
     """Decide a finding that a complete run no longer reports; None when that means nothing."""
     finding = known.finding
-    if finding.when_absent is WhenAbsent.KEEP:
+    if finding.when_absent is WhenAbsent.KEEP or may_come_back(known):
         return None
     if rules.changed:
         return _drop(finding, Change.FORGOTTEN, known, "the job's options changed: it need not be gone", "absent")
     if finding.when_absent is WhenAbsent.FORGET or (finding.useful_until is not None and finding.useful_until < now):
         return _drop(finding, Change.FORGOTTEN, known, "it is no longer reported; its return will be new", "absent")
-    if known.state in (State.KNOWN, State.DROPPED) and known.change is not Change.UPDATE:
+    if known.state is State.DROPPED and known.change is not Change.UPDATE:
         return _drop(finding, Change.FORGOTTEN, known, "it is no longer reported, and nobody was told of it", "absent")
     if not _owner_knows(known):
         return _drop(finding, Change.WITHDRAWAL, known, "it was called off before anybody was told", "absent")
     # A retraction goes the way of what it takes back, whatever the verdict: the owner acts on what was told.
-    verdict = Verdict.QUIET if known.state is State.BRIEFED else Verdict.WAKE
+    verdict = Verdict.QUIET if known.state in (State.BRIEFED, State.KNOWN) else Verdict.WAKE
     case = _Case(replace(finding, retract=True), verdict, rules, now, is_absent=True)
     return _apply(case, Change.RETRACTION, known)
 
@@ -130,7 +131,7 @@ def _standing(known: Known) -> str:
         State.BRIEF: "it already waits for the brief",
         State.TOLD: "the agent was told of it",
         State.BRIEFED: "a brief told of it",
-        State.KNOWN: "it was there before the first run",
+        State.KNOWN: "it was there at the first look",
         State.DROPPED: "it was dropped before",
         State.WITHDRAWN: "it was taken back before",
     }[known.state]
@@ -174,7 +175,11 @@ def _state(decision: Decision) -> State:
 
 
 def _baseline(case: _Case) -> str | None:
-    return "it was there before the first run" if case.rules.baseline and not case.finding.retract else None
+    if case.finding.retract:
+        return None
+    if case.first_look:
+        return f"it was there when {case.finding.scope} was first looked at"
+    return "it was there before the first run" if case.rules.baseline else None
 
 
 def _fault(case: _Case) -> str | None:
@@ -185,7 +190,9 @@ def _quiet(case: _Case) -> str | None:
     if case.verdict is not Verdict.QUIET:
         return None
     return (
-        "a brief told of it, so a brief takes it back" if case.is_absent else "the script asked not to wake the agent"
+        "nobody was woken for it, so a brief takes it back"
+        if case.is_absent
+        else "the script asked not to wake the agent"
     )
 
 

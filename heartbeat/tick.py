@@ -76,6 +76,7 @@ def finish(
     findings: Iterable[Mapping[str, Any]] = (),
     *,
     sources: Iterable[Mapping[str, Any]] = (),
+    scopes: Iterable[str] = (),
     reason: str = "",
     wake: bool | None = None,
     data: Any = None,
@@ -87,7 +88,7 @@ def finish(
     """
     found = list(findings)
     gate: dict[str, Any] = {"wakeAgent": bool(found) if wake is None else wake}
-    told = {"reason": reason, "findings": found, "sources": list(sources), "data": data}
+    told = {"reason": reason, "findings": found, "sources": list(sources), "scopes": list(scopes), "data": data}
     gate |= {name: value for name, value in told.items() if value not in ("", [], None)}
     if token := os.environ.get("HEARTBEAT_TOKEN"):
         gate["token"] = token

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from heartbeat.absence import missed_once_more
 from heartbeat.decide import Rules, decide
 from heartbeat.model import (
     Action,
@@ -149,7 +150,7 @@ in the brief: no agent  -   drop forgotten    drop withdrawal   drop forgotten
 in the brief: given up  -   drop forgotten    drop withdrawal   drop forgotten
 told                    -   drop forgotten    wake retraction   drop forgotten
 briefed                 -   drop forgotten    brief retraction  drop forgotten
-known                   -   drop forgotten    drop forgotten    drop forgotten
+known                   -   drop forgotten    brief retraction  drop forgotten
 dropped                 -   drop forgotten    drop forgotten    drop forgotten
 update waiting          -   drop forgotten    wake retraction   drop forgotten
 update in the brief     -   drop forgotten    wake retraction   drop forgotten
@@ -247,6 +248,79 @@ def test_a_run_without_a_gate_decides_nothing() -> None:
     known = view(held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT)))
     for verdict in (Verdict.MALFORMED, *FAULTS):
         assert decide(Judgement(verdict, "x", "because"), known, Rules(), NOW) == ()
+
+
+# Absence, as far as a run looked
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAKE, Verdict.QUIET])
+@pytest.mark.parametrize(
+    ("item", "sources", "scopes", "is_absent"),
+    [
+        pytest.param(finding(source="a"), "a", (), True, id="its source answered"),
+        pytest.param(finding(source="a"), "a !b", (), True, id="another source failed"),
+        pytest.param(finding(source="a"), "!a b", (), False, id="its source failed"),
+        pytest.param(finding(source="a"), "a !a", (), False, id="one of two of its name failed"),
+        pytest.param(finding(source="c"), "a b", (), True, id="a source nobody named, and all answered"),
+        pytest.param(finding(source="c"), "a !b", (), False, id="a source nobody named, and one failed"),
+        pytest.param(finding(source="a"), "", (), True, id="no sources are named"),
+        pytest.param(finding(source="a", scope="x"), "!a", ("y", "x"), True, id="its scope was looked at whole"),
+        pytest.param(finding(source="a", scope="x"), "a", ("y",), False, id="another scope was looked at whole"),
+        pytest.param(finding(source="a", scope="x"), "a", (), False, id="no scope was looked at whole"),
+    ],
+)
+def test_what_is_missing_counts_only_where_the_run_looked(
+    item: Finding, sources: str, scopes: tuple[str, ...], is_absent: bool, verdict: Verdict
+) -> None:
+    told = view(held(State.TOLD, item=replace(item, when_absent=WhenAbsent.RETRACT)))
+    named = tuple(Source(word.removeprefix("!"), ok=not word.startswith("!")) for word in sources.split())
+    judgement = Judgement(verdict, "x", "because", gate=Gate(wake=True, sources=named, scopes=scopes))
+    decisions = decide(judgement, told, Rules(), NOW)
+    assert [short(decision) for decision in decisions] == (["wake retraction"] if is_absent else [])
+
+
+@pytest.mark.parametrize("when_absent", [WhenAbsent.FORGET, WhenAbsent.RETRACT])
+@pytest.mark.parametrize("absences", [1, 2, 3, 10])
+def test_an_absence_that_must_repeat_is_counted_until_it_means_something(
+    absences: int, when_absent: WhenAbsent
+) -> None:
+    for missed in range(absences):
+        known = held(State.TOLD, item=finding(when_absent=when_absent, absences=absences), missed=missed)
+        judgement, is_last = judged(Verdict.QUIET), missed == absences - 1
+        assert missed_once_more(judgement, view(known)) == (() if is_last else ("fnd_1",))
+        assert len(decide(judgement, view(known), Rules(), NOW)) == is_last
+
+
+def test_an_absence_is_not_counted_where_it_means_nothing_or_nobody_looked() -> None:
+    keep = view(held(State.TOLD, item=finding(absences=3)))
+    assert missed_once_more(judged(Verdict.QUIET), keep) == ()
+    item = finding(when_absent=WhenAbsent.RETRACT, absences=3)
+    waits = view(held(State.TOLD, item=item))
+    assert missed_once_more(judged(Verdict.QUIET, item), waits) == ()
+    assert missed_once_more(judged(Verdict.QUIET, sources=(Source("a", ok=False),)), waits) == ()
+    assert missed_once_more(judged(Verdict.FAILED), waits) == ()
+
+
+# The first look at a scope
+
+
+def looked_at(*names: str, known: tuple[Known, ...] = ()) -> View:
+    return replace(view(*known), scopes=frozenset(names))
+
+
+def test_what_is_found_at_the_first_look_at_a_scope_is_known_and_what_comes_later_is_news() -> None:
+    first = decide_one(judged(Verdict.WAKE, finding(scope="x")), looked_at("y"))
+    assert (first.action, first.change, first.rule) == (Action.DROP, Change.NEW, "baseline")
+    assert first.reason == "it was there when x was first looked at"
+    assert short(decide_one(judged(Verdict.WAKE, finding(scope="x")), looked_at("x", "y"))) == "wake new"
+    assert short(decide_one(judged(Verdict.WAKE, finding()), looked_at())) == "wake new"
+
+
+def test_a_change_of_what_was_known_at_the_first_look_is_told_as_an_update() -> None:
+    known = held(State.KNOWN, "baseline", item=finding(scope="x"))
+    seen = looked_at("x", known=(known,))
+    assert short(decide_one(judged(Verdict.WAKE, finding(version="2", scope="x")), seen)) == "wake update"
+    assert short(decide_one(judged(Verdict.WAKE, finding(retract=True, scope="x")), seen)) == "wake retraction"
 
 
 # Rules in order
@@ -503,9 +577,11 @@ class Weeks(RuleBasedStateMachine):
         self.told.append(row)
         if row.change is Change.RETRACTION:
             self.owner_believes.discard(key)
+        elif row.life <= self.over[key]:
+            pass  # it waited for so long that its condition is over, and says nothing of one that came after
         elif key in self.version:
             self.owner_believes.add(key)
-        elif row.life > self.over[key]:
+        else:
             later = self.book.rows[self.book.rows.index(row) :]
             assert any(other.finding.key == key and other.change is Change.RETRACTION for other in later)
 

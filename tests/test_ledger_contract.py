@@ -50,8 +50,9 @@ from heartbeat.model import (
     WhenAbsent,
 )
 from heartbeat.ports import OFF, TRUSTED, Ledger
+from heartbeat.queue.telling import telling
 from heartbeat.stores.memory import open_memory
-from heartbeat.stores.sqlite import SqliteLedger, item_key, item_version
+from heartbeat.stores.sqlite import SqliteLedger
 
 STORES = [module.name for module in pkgutil.iter_modules(heartbeat.stores.__path__)]
 JOB = "vip-mail"
@@ -96,13 +97,15 @@ def record(
     verdict: Verdict = Verdict.WAKE,
     plan: Plan = NOTHING_ELSE,
     run: Run | None = None,
+    judgement: Judgement | None = None,
 ) -> tuple[str, str | None]:
     """One whole run; the ids of the run and of its wake."""
     if run is None:
         run = a_run(minute, job)
         ledger.claim(run, OWNER)
     reported = tuple(Finding(key, key) for key in REPORTED)
-    judgement = Judgement(verdict, verdict.value, "because", gate=Gate(verdict is Verdict.WAKE, findings=reported))
+    gate = Gate(verdict is Verdict.WAKE, findings=reported)
+    judgement = judgement or Judgement(verdict, verdict.value, "because", gate=gate)
     execution = Execution(at(minute), at(minute), exit_code=0)
     _plan, wake_id = ledger.record(
         run, execution, judgement, lambda view: replace(plan, decisions=decide(view)), agent="claude"
@@ -644,7 +647,7 @@ def test_the_choice_sees_what_the_ledger_knows_of_the_job(ledger: Ledger) -> Non
     faults = (FaultChange(streak), FaultChange(Streak(f"source:{JOB}x/imap", 9)), FaultChange(Streak("job:other", 9)))
     finding = Finding(
         "k", "t", "v1", "mail", "body", Urgency.HIGH, at(60), at(30), at(-1), "imap", "https://x", "owner", False,
-        WhenAbsent.FORGET, {"n": [1, 2.5, None, True]},
+        WhenAbsent.FORGET, {"n": [1, 2.5, None, True]}, 3, "a part",
     )  # fmt: skip
     record(
         ledger,
@@ -671,6 +674,35 @@ def test_a_view_holds_what_is_reported_and_what_must_not_go_absent_unseen(ledger
     view = ledger.view(JOB, ["reported", "unknown"], at(2))
     assert sorted(view.known) == ["disk", "meeting", "reported"]
     assert view.state == ledger.state(JOB)
+
+
+def test_scopes_that_a_run_looked_at_whole_are_remembered_by_job(ledger: Ledger) -> None:
+    def looked(*names: str, minute: float, job: str = JOB, verdict: Verdict = Verdict.QUIET) -> None:
+        gate = Gate(wake=False, scopes=names)
+        record(ledger, minute, job=job, judgement=Judgement(verdict, "x", "because", gate=gate))
+
+    looked("a", "b", minute=0)
+    looked("b", "c\udcff", minute=1)
+    looked("other", minute=2, job="other")
+    looked("from a failed run", minute=3, verdict=Verdict.FAILED)
+    looked("b", minute=4)
+    assert ledger.view(JOB, [], at(9)).scopes == {"a", "b", "c\\udcff"}
+    assert ledger.view("other", [], at(9)).scopes == {"other"}
+    assert ledger.prune(at(4), timedelta(minutes=1), 10)["scopes"] == 3
+    assert ledger.view(JOB, [], at(9)).scopes == {"b"}
+
+
+def test_absences_in_a_row_are_counted_and_a_report_ends_the_row(ledger: Ledger) -> None:
+    def missed() -> int:
+        return ledger.view(JOB, ["k"], at(9)).known["k"].missed
+
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF, when_absent=WhenAbsent.RETRACT),))
+    finding_id = only(ledger).id
+    for count in (1, 2):
+        record(ledger, count, plan=Plan(missed=(finding_id,)))
+        assert missed() == count
+    record(ledger, 3, lambda view: (decision("k", Action.DUPLICATE, Change.SAME, view),))
+    assert missed() == 0
 
 
 def test_a_view_of_a_job_never_seen_changes_nothing(ledger: Ledger) -> None:
@@ -1281,9 +1313,8 @@ def an_item(**more: Any) -> QueueItem:
 
 def tell_item(ledger: Ledger, minute: float, item: QueueItem, action: Action = Action.BRIEF) -> None:
     """What the shipped script and the rules do with a due item."""
-    record(
-        ledger, minute, lambda _view: (decision(item_key(item), action, version=item_version(item)),), job="due-queue"
-    )
+    told = telling(item, at(minute))
+    record(ledger, minute, lambda _view: (decision(told.key, action, version=told.version),), job="due-queue")
 
 
 def test_a_key_given_twice_is_one_item(ledger: Ledger) -> None:
@@ -1293,24 +1324,22 @@ def test_a_key_given_twice_is_one_item(ledger: Ledger) -> None:
     assert ledger.enqueue(replace(item, id=""), at(1)) == (item, False)
     changed, new = ledger.enqueue(an_item(message="pay it"), at(2))
     assert (changed, new) == (an_item(id=item.id, message="pay it"), False)
-    assert ledger.queue() == [changed]
+    assert ledger.queue(at(2)) == [changed]
 
 
 def test_items_without_a_key_are_items_of_their_own(ledger: Ledger) -> None:
     for _ in range(2):
         item, new = ledger.enqueue(an_item(key=""), at(0))
         assert (item.key, new) == (item.id, True)
-    assert len(ledger.queue()) == 2
+    assert len(ledger.queue(at(0))) == 2
 
 
 def test_items_are_listed_by_due_instant(ledger: Ledger) -> None:
     for key, due in (("late", 60), ("early", 5), ("over", 30)):
         ledger.enqueue(an_item(key=key, due_at=at(due)), at(0))
     ledger.cancel_item("over", at(1))
-    assert [item.key for item in ledger.queue()] == ["early", "over", "late"]
-    assert [item.key for item in ledger.queue(waiting_only=True)] == ["early", "late"]
-    assert [item.key for item in ledger.queue(due_by=at(59.9))] == ["early"]
-    assert [item.key for item in ledger.queue(due_by=at(60))] == ["early", "late"]
+    assert [item.key for item in ledger.queue(at(1))] == ["early", "over", "late"]
+    assert [item.key for item in ledger.queue(at(1), waiting_only=True)] == ["early", "late"]
 
 
 @pytest.mark.parametrize("by_id", [True, False])
@@ -1332,20 +1361,20 @@ def test_a_cancelled_item_stays_so_until_it_is_changed(ledger: Ledger) -> None:
 def test_an_item_is_told_when_its_finding_is(ledger: Ledger) -> None:
     item, _new = ledger.enqueue(an_item(), at(0))
     tell_item(ledger, 60, item)
-    assert [found.state for found in ledger.queue(due_by=at(61))] == ["waiting"]
+    assert [found.state for found in ledger.queue(at(61))] == ["due"]
     ledger.consume_brief(at(62))
-    assert [found.state for found in ledger.queue(due_by=at(63))] == ["told"]
-    assert ledger.queue(waiting_only=True) == []
+    assert [found.state for found in ledger.queue(at(63))] == ["told"]
+    assert ledger.queue(at(63), waiting_only=True) == []
     with pytest.raises(Refused, match="it is told already"):
         ledger.cancel_item("rent", at(64))
     again, _new = ledger.enqueue(an_item(message="pay it again"), at(65))
-    assert again.state == "waiting"
+    assert again.state == "due"
 
 
 def test_the_version_of_an_item_is_its_instant_and_its_message() -> None:
     item = an_item()
-    assert item_version(item) == "2026-06-10T09:00:00.000000Z|cfea48e5ef2b"
-    assert item_version(replace(item, urgency=Urgency.LOW, source="x", until=at(99))) == item_version(item)
+    assert telling(item, at(0)).version == "2026-06-10T09:00:00.000000Z|cfea48e5ef2b"
+    assert telling(replace(item, urgency=Urgency.LOW, source="x", until=at(99)), at(0)) == telling(item, at(0))
 
 
 # Upkeep
@@ -1363,6 +1392,7 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     record(ledger, 1)
     pass_over(ledger, 2, fate(2))
     ledger.note_clock(ClockEvent(at(2), "back", -1.0, ""))
+    record(ledger, 3, judgement=Judgement(Verdict.QUIET, "x", "because", gate=Gate(wake=False, scopes=("a", "b"))))
     ledger.fault("agent:a", "x", "y", at(0))
     ledger.recover("agent:a", at(1))
     ledger.consume_brief(at(2))
@@ -1371,7 +1401,7 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     record(ledger, days(30), lambda _view: (decision("new", Action.DROP),))
     counts = ledger.prune(at(days(31)), DAY * 7, 10)
     assert counts == {
-        "queue": 0, "findings": 1, "wakes": 1, "runs": 2, "incidents": 1, "briefs": 1, "slots": 3,
+        "queue": 0, "findings": 1, "wakes": 1, "runs": 3, "incidents": 1, "briefs": 1, "slots": 4, "scopes": 2,
         "clock_events": 1, "outputs": 0,
     }  # fmt: skip
     assert [row.finding.key for row in ledger.findings()] == ["new"]
@@ -1397,7 +1427,7 @@ def test_pruning_keeps_what_has_not_been_told(ledger: Ledger) -> None:
     assert [run.id for run in ledger.runs(JOB)] == [running.id, run_id]
     assert ledger.due_wakes(at(9)) == [wake_id]
     assert len(ledger.incidents()) == 2
-    assert ledger.queue() == [waiting]
+    assert ledger.queue(at(0)) == [waiting]
     with pytest.raises(Refused):
         ledger.claim(replace(a_run(9), slot_at=at(2)), OWNER)
 
@@ -1445,15 +1475,15 @@ def test_queue_items_go_when_they_were_told_or_cancelled_long_ago(ledger: Ledger
     for key in ("told", "cancelled", "waiting", "dropped"):
         ledger.enqueue(an_item(key=key), at(0))
     ledger.cancel_item("cancelled", at(1))
-    items = {item.key: item for item in ledger.queue()}
+    items = {item.key: item for item in ledger.queue(at(1))}
     tell_item(ledger, 60, items["told"])
     ledger.consume_brief(at(61))
     tell_item(ledger, 61, items["dropped"], Action.DROP)
     tell_item(ledger, 62, items["waiting"])
     ledger.prune(at(days(1)), DAY * 7, 10)
-    assert len(ledger.queue()) == 4
+    assert len(ledger.queue(at(99))) == 4
     assert ledger.prune(at(days(9)), DAY * 7, 10)["queue"] == 3
-    assert [item.key for item in ledger.queue()] == ["waiting"]
+    assert [item.key for item in ledger.queue(at(99))] == ["waiting"]
 
 
 def test_outputs_of_older_runs_of_each_job_go_with_their_duplicates(ledger: Ledger) -> None:
@@ -1563,13 +1593,13 @@ def test_instants_of_any_year_keep_their_order(ledger: Ledger, year: int) -> Non
     ledger.enqueue(an_item(key="now"), at(0))
     ledger.enqueue(an_item(key="odd", due_at=instant), at(0))
     expected = ["odd", "now"] if year < 2026 else ["now", "odd"]
-    assert [item.key for item in ledger.queue()] == expected
-    assert {item.due_at for item in ledger.queue()} == {instant, at(60)}
+    assert [item.key for item in ledger.queue(at(0))] == expected
+    assert {item.due_at for item in ledger.queue(at(0))} == {instant, at(60)}
 
 
 def test_instants_in_any_zone_are_the_same_instant(ledger: Ledger) -> None:
     ledger.enqueue(an_item(due_at=at(60).astimezone(ZoneInfo("Asia/Kathmandu"))), at(0))
-    assert ledger.queue()[0].due_at == at(60)
+    assert ledger.queue(at(0))[0].due_at == at(60)
     assert ledger.enqueue(an_item(), at(0))[1] is False
 
 
@@ -1607,7 +1637,7 @@ def test_cancelling_an_item_withdraws_what_still_waits_to_be_told_of_it(ledger: 
     row = only(ledger, "queue:garage")
     assert (row.state, row.current, row.rule) == (State.WITHDRAWN, False, "cancelled")
     assert ledger.wake(wake_id).state == "cancelled"
-    assert [entry.state for entry in ledger.queue() if entry.id == item.id] == ["cancelled"]
+    assert [entry.state for entry in ledger.queue(at(2)) if entry.id == item.id] == ["cancelled"]
 
 
 def test_cancelling_an_item_cannot_take_back_what_the_agent_is_being_told(ledger: Ledger) -> None:

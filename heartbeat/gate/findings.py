@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 from heartbeat.gate.strict_json import Refusal, compact, describe, show
 from heartbeat.model import Finding, Gate, Source, Urgency, WhenAbsent
 
-TEXT_LIMITS = {"key": 512, "title": 500, "body": 4_000}
+TEXT_LIMITS = {"key": 512, "title": 500, "body": 4_000, "scope": 200}
+MOST_SCOPES = 5_000
+MOST_ABSENCES = 10
 DATA_LIMIT = 16 * 1024
 CONTEXT_LIMIT = 64 * 1024
 ORIGINS = ("owner", "third_party")
@@ -47,6 +49,7 @@ def read_gate(values: dict[str, Any]) -> Gate:
         reason=gate.text("reason"),
         findings=tuple(_finding(number, value) for number, value in enumerate(findings)),
         sources=tuple(_source(number, value) for number, value in enumerate(sources)),
+        scopes=gate.scopes(),
         data=values.get("data"),
     )
 
@@ -108,6 +111,24 @@ class _Record:
             raise self.refuse(f"{name} is empty; it needs at least 1 character", f'give it a "{name}"')
         return value
 
+    def scopes(self) -> tuple[str, ...]:
+        names = self.get("scopes", list, "an array of texts") or []
+        if len(names) > MOST_SCOPES:
+            raise self.refuse(f"scopes has {len(names)} names; the limit is {MOST_SCOPES}", "use fewer scopes")
+        for number, name in enumerate(names):
+            if not isinstance(name, str) or not 0 < len(name) <= TEXT_LIMITS["scope"]:
+                problem = f"scopes[{number}] is {describe(name)}, not a text of 1 to {TEXT_LIMITS['scope']} characters"
+                raise self.refuse(problem, "name each scope that was looked at whole")
+        return tuple(dict.fromkeys(names))
+
+    def count(self, name: str, most: int, default: int) -> int:
+        value = self.get(name, int, "a whole number")
+        if value is None:
+            return default
+        if not 1 <= value <= most:
+            raise self.refuse(f"{name} is {describe(value)}; it must be from 1 to {most}", f"mend {name}")
+        return value
+
     def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
         value = self.get(name, str, "a text (in double quotes)")
         if value is None:
@@ -151,6 +172,8 @@ def _finding(number: int, value: Any) -> Finding:
         origin=record.choice("origin", ORIGINS, "third_party"),
         retract=record.get("retract", bool, "true or false") or False,
         when_absent=WhenAbsent(record.choice("when_absent", _values(WhenAbsent), WhenAbsent.KEEP)),
+        absences=record.count("absences", MOST_ABSENCES, 1),
+        scope=record.text("scope"),
         data=_data(record),
     )
 

@@ -30,6 +30,10 @@ class Finding:
     retract: bool = False
     when_absent: WhenAbsent = WhenAbsent.KEEP
     data: Any = None
+    absences: int = 1
+    """So many runs in a row must miss it before its absence means anything."""
+    scope: str = ""
+    """What part of the script's field it belongs to: a followed artist, a watched folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class Gate:
     findings: tuple[Finding, ...] = ()
     sources: tuple[Source, ...] = ()
     data: Any = None
+    scopes: tuple[str, ...] = ()
+    """The scopes that were looked at whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ class Known:
     """Its wake is with the agent right now: too late to take back."""
     change: Change = Change.NEW
     """What the row has to tell; UPDATE: the owner was told an earlier version, whatever becomes of this one."""
+    missed: int = 0
+    """So many runs in a row could have reported it and did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,8 @@ class Plan:
     backoff_until: datetime | None = None
     fingerprint: str = ""
     """Of the job's script and options in this run."""
+    missed: tuple[str, ...] = ()
+    """The ids of the rows whose absence is counted, and means nothing yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,8 @@ class View:
     state: JobState
     known: dict[str, Known] = field(default_factory=dict)
     streaks: dict[str, Streak] = field(default_factory=dict)
+    scopes: frozenset[str] = frozenset()
+    """Those that a run has looked at whole before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,11 @@ _INSERT = """
     INSERT INTO findings (
         id, job, key, version, change, state, rule, reason, current, first_seen_at, last_seen_at,
         run_id, wake_id, title, kind, body, urgency, useful_until, starts_at, occurred_at, source, url, origin,
-        when_absent, data
+        when_absent, absences, scope, data
     ) VALUES (
         :id, :job, :key, :version, :change, :state, :rule, :reason, :current, :at, :at,
         :run_id, :wake_id, :title, :kind, :body, :urgency, :useful_until, :starts_at, :occurred_at, :source, :url,
-        :origin, :when_absent, :data
+        :origin, :when_absent, :absences, :scope, :data
     )"""
 _CURRENT = """
     SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending
@@ -60,6 +60,7 @@ def _read_known(row: sqlite3.Row) -> Known:
         rule=row["rule"],
         sending=bool(row["sending"]),
         change=Change(row["change"]),
+        missed=row["missed"],
     )
 
 
@@ -102,9 +103,14 @@ def move(db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent
 def touch(db: sqlite3.Connection, finding_ids: Iterable[str], at: datetime) -> None:
     """They were reported again."""
     db.executemany(
-        "UPDATE findings SET last_seen_at = ? WHERE id = ?",
+        "UPDATE findings SET last_seen_at = ?, missed = 0 WHERE id = ?",
         [(instant(at), finding_id) for finding_id in finding_ids],
     )
+
+
+def miss(db: sqlite3.Connection, finding_ids: Iterable[str]) -> None:
+    """A run could have reported them and did not."""
+    db.executemany("UPDATE findings SET missed = missed + 1 WHERE id = ?", [(each,) for each in finding_ids])
 
 
 def retire(db: sqlite3.Connection, finding_id: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from heartbeat.clock import to_text
-from heartbeat.stores.sqlite import queue
+from heartbeat.stores.sqlite import queue_changes
 from heartbeat.stores.sqlite.database import Database
 
 BATCH = 500
@@ -45,6 +45,9 @@ _OLD = {
             -- It may be run again still.
             AND (state <> 'interrupted' OR slot_at IS NOT (SELECT last_slot_at FROM jobs WHERE jobs.job = slots.job))
             LIMIT :batch)""",
+    "scopes": """
+        DELETE FROM scopes WHERE (job, scope) IN (
+            SELECT job, scope FROM scopes WHERE last_at < :before LIMIT :batch)""",
     "clock_events": """
         DELETE FROM clock_events WHERE rowid IN (SELECT rowid FROM clock_events WHERE at < :before LIMIT :batch)""",
 }
@@ -65,7 +68,7 @@ def prune(database: Database, now: datetime, history: timedelta, outputs: int) -
     """How many rows went, by table; `outputs` counts runs that lost only their output."""
     before = to_text(now - history)
     # Queue items go before the findings that say they were told: without those, an item would be told once more.
-    counts = {"queue": _repeat(database, lambda db: queue.forget(db, now - history, BATCH))}
+    counts = {"queue": _repeat(database, lambda db: queue_changes.forget(db, now - history, BATCH))}
     counts |= {table: _repeat(database, _deleting(sql, {"before": before})) for table, sql in _OLD.items()}
     with database.reading() as db:
         jobs = [row["job"] for row in db.execute("SELECT job FROM jobs ORDER BY job")]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, Step, View
-from heartbeat.stores.sqlite import findings, incidents, jobs, plans, runs
+from heartbeat.stores.sqlite import findings, incidents, jobs, plans, runs, scopes
 from heartbeat.stores.sqlite.rows import instant, read_finding, reader, text
 
 # Both tables have columns of these names.
@@ -35,9 +35,12 @@ def record(
     runs.require_running(db, run.id)
     at = run.ended_at or execution.ended_at
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
-    plan = choose(view(db, run.job, keys, run.started_at))
+    plan = choose(view(db, run.job, keys, run.started_at, scoped=_has_scopes(judgement)))
     runs.finish(db, run, execution, judgement, at)
     wake_id = plans.carry_out(db, run, plan.decisions, agent, at)
+    findings.miss(db, plan.missed)
+    if judgement.gate and not judgement.verdict.is_fault:
+        scopes.enter(db, run.job, judgement.gate.scopes, at)
     for change in plan.faults:
         incidents.apply(db, change, at)
     db.execute("UPDATE jobs SET backoff_until = ? WHERE job = ?", (instant(plan.backoff_until), run.job))
@@ -52,10 +55,16 @@ def _is_complete(judgement: Judgement) -> bool:
     return not judgement.verdict.is_fault and gate is not None and all(source.ok for source in gate.sources)
 
 
-def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime) -> View:
+def _has_scopes(judgement: Judgement) -> bool:
+    gate = judgement.gate
+    return gate is not None and (bool(gate.scopes) or any(finding.scope for finding in gate.findings))
+
+
+def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime, *, scoped: bool = True) -> View:
     """What a plan for these reported keys needs to know; a job never seen is as if anchored at *now*."""
     state = jobs.find(db, job) or JobState(job, now)
-    return View(state, findings.known(db, job, keys), incidents.streaks(db, job))
+    looked_at = scopes.known(db, job) if scoped else frozenset[str]()
+    return View(state, findings.known(db, job, keys), incidents.streaks(db, job), looked_at)
 
 
 def decisions(db: sqlite3.Connection, run_id: str, finding_id: str | None) -> list[tuple[str | None, Decision]]:

@@ -89,6 +89,8 @@ def finding_columns(finding: Finding) -> dict[str, Any]:
         "url": text(finding.url),
         "origin": text(finding.origin),
         "when_absent": finding.when_absent,
+        "absences": finding.absences,
+        "scope": text(finding.scope),
         "data": to_json(finding.data),
     }
 
@@ -109,6 +111,8 @@ def read_finding(row: sqlite3.Row) -> Finding:
         url=row["url"],
         origin=row["origin"],
         when_absent=WhenAbsent(row["when_absent"]),
+        absences=row["absences"],
+        scope=row["scope"],
         data=json.loads(row["data"]),
     )
 
