@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from queue import Empty, SimpleQueue
+from zoneinfo import ZoneInfo
 
 from heartbeat import __version__
 from heartbeat.alarm import Alarm
@@ -28,6 +29,7 @@ from heartbeat.log import event, warn
 from heartbeat.model import ClockEvent
 from heartbeat.process import owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
+from heartbeat.queue.drop import bring_in
 from heartbeat.recovery import clear_up, close_removed, tidy
 from heartbeat.troubles import Troubles
 from heartbeat.zones import host_zone
@@ -86,6 +88,7 @@ class Daemon:
             now = self._look_at_clocks()
             if not self._is_planned:
                 self._watched("plan", self._plan, now)
+            self._watched("queue", self._bring_in, now)
             self._dispatcher.advance(now)
             if not words <= {"due", "ended"} or self._looked.running - self._kept_up_at >= _UPKEEP_EVERY:
                 self._kept_up_at = self._looked.running
@@ -143,6 +146,17 @@ class Daemon:
         self._words.put("fatal")
 
     # Beating
+
+    def _bring_in(self, now: datetime) -> None:
+        """Take in what other programs dropped for the queue, before the jobs that are due look at it."""
+        house = self._house
+        taken = bring_in(house.home, house.ledger, lambda: ZoneInfo(house.config.settings.owner.zone), now)
+        if taken.items or taken.refused:
+            event("queue_taken_in", items=taken.items, refused=taken.refused)
+        if taken.problem:
+            self._troubles.report("queue_folder", HeartbeatError(taken.problem))
+        else:
+            self._troubles.over("queue_folder")
 
     def _upkeep(self, now: datetime) -> None:
         """End what a killed `heartbeat tick` left, ring the courier, remove what is too old."""

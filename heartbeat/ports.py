@@ -156,13 +156,32 @@ class Ledger(Protocol):
     # The queue
 
     def enqueue(self, item: QueueItem, now: datetime) -> tuple[QueueItem, bool]:
-        """Add *item*, or change the one with its key; returns it as stored, and whether it is new."""
+        """Add *item*, or change the one with its key; returns it as stored, and whether it is new.
+
+        One that comes again, whose due instant is *now*, begins with its first slot after it; or goes on as it was,
+        if it is there by the same schedule. Raises Invalid for a schedule that never comes.
+        """
+
+    def enqueue_all(self, items: Sequence[QueueItem], now: datetime) -> list[tuple[QueueItem, bool]]:
+        """The same for several: all or none."""
+
+    def import_once(self, items: Sequence[QueueItem], now: datetime) -> int:
+        """Add those that were never imported, by their keys, whatever became of them; how many."""
 
     def cancel_item(self, id_or_key: str, now: datetime) -> QueueItem:
-        """Cancel a waiting item. Refused when it is told or cancelled."""
+        """Cancel an item, and all that would come of it. Refused when nothing is left to cancel."""
 
-    def queue(self, *, due_by: datetime | None = None, waiting_only: bool = False) -> list[QueueItem]:
-        """Items by due instant; with *due_by*, those due by then and not cancelled, told or not."""
+    def snooze_item(self, id_or_key: str, until: datetime, now: datetime) -> QueueItem:
+        """Let an item come at *until*, again if it was told; of one that comes again the occurrence at hand.
+
+        Refused when it is cancelled, comes again before then by itself, or is not worth telling any more then.
+        """
+
+    def withdraw_overtaken(self, now: datetime) -> int:
+        """Take back occurrences that wait though a later one of their item was reported; how many."""
+
+    def queue(self, now: datetime, *, waiting_only: bool = False) -> list[QueueItem]:
+        """Items by due instant, as they stand at *now*; with *waiting_only*, those of which something is to come."""
 
     # Reading
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from heartbeat.cli import queue as queue_verbs
+from heartbeat.stores.sqlite import open_ledger
 from tests.conftest import CONFIG, Place, at
 
 
 def iso(minutes: float) -> str:
     return at(minutes).isoformat()
+
+
+class Clock:
+    """What the verbs take as now."""
+
+    now: datetime = at(-60)
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(queue_verbs, "utc_now", lambda: clock.now)
+    return clock
 
 
 @pytest.fixture
@@ -39,6 +56,9 @@ def test_an_item_is_shown_as_it_was_given(place: Place) -> None:
         "urgency": "high",
         "until": "2026-06-10T09:00:00+00:00",
         "state": "waiting",
+        "schedule": None,
+        "snoozed_until": None,
+        "next_at": "2026-06-10T08:00:00+00:00",
         "created": True,
     }
 
@@ -194,3 +214,353 @@ def test_adding_from_many_processes_at_once_loses_nothing(queued: Place) -> None
     assert [process.communicate(timeout=60)[1] for process in adding] == [b""] * 4
     assert {process.returncode for process in adding} == {0}
     assert {item["message"] for item in queued.data("queue", "list")["items"]} == {f"item {n}" for n in range(4)}
+
+
+# Instants
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("2026-01-10T08:00", "your zone is Europe/Berlin: write 2026-01-10T08:00:00+01:00"),
+        ("2026-10-25T02:30", "write 2026-10-25T02:30:00+02:00 or 2026-10-25T02:30:00+01:00"),
+        ("2026-03-29T02:30", "there the clock skips that time"),
+        ("2026-06-10", "it has no time of the day; write date, time and offset"),
+        ("20260610", "it has no time of the day"),
+        ("0001-01-01T00:00", "your zone is Europe/Berlin"),
+    ],
+)
+def test_a_time_without_offset_is_refused_with_what_it_would_be_for_the_owner(
+    place: Place, text: str, said: str
+) -> None:
+    assert said in place.error("queue", "add", "--message", "x", "--due", text, status=4)
+
+
+def test_without_an_instant_and_a_schedule_it_is_wrong_usage(place: Place) -> None:
+    assert "give --due ISO, --every or --schedule" in place.error("queue", "add", "--message", "x", status=2)
+
+
+@pytest.mark.parametrize("key", ["a\nb", "\x1b[1m", "\x7f"])
+def test_a_key_holds_no_control_characters(place: Place, key: str) -> None:
+    assert "its key holds the character" in place.error(
+        "queue", "add", "--message", "x", "--due", iso(0), "--key", key, status=4
+    )
+
+
+# Items that come again
+
+
+def recur(place: Place, **more: str) -> Any:
+    options = [word for name, value in {"key": "pills", **more}.items() for word in (f"--{name}", value)]
+    return place.data("queue", "add", "--message", "Take the pills", *options)
+
+
+def told(place: Place, minute: float) -> list[tuple[str, str]]:
+    findings = place.data("tick", "due-queue", "--now", iso(minute))["findings"]
+    return [(finding["change"], finding["action"]) for finding in findings]
+
+
+DAY = 24 * 60
+
+
+def test_an_item_that_comes_again_is_told_once_each_time_and_each_time_as_new(queued: Place) -> None:
+    item = recur(queued, schedule="every day at 10:00")
+    assert (item["schedule"], item["next_at"]) == ("every day at 10:00", iso(0))
+    assert told(queued, -1) == []
+    assert told(queued, 0) == [("new", "wake")]
+    assert told(queued, DAY - 1) == [("same", "duplicate")]
+    assert told(queued, DAY) == [("new", "wake")]
+    assert len(queued.agent_calls) == 2
+
+
+def test_of_the_times_that_passed_unseen_the_latest_is_told(queued: Place) -> None:
+    recur(queued, schedule="every day at 10:00")
+    assert told(queued, 30 * DAY + 5) == [("new", "wake")]
+    assert told(queued, 30 * DAY + 6) == [("same", "duplicate")]
+
+
+def test_an_interval_counts_from_its_first_time_and_else_from_now(queued: Place, clock: Clock) -> None:
+    assert recur(queued, every="3d", due=iso(5))["next_at"] == iso(5)
+    assert recur(queued, every="90m", key="other")["next_at"] == (clock.now + timedelta(minutes=90)).isoformat()
+
+
+def test_the_list_shows_when_it_comes_next(queued: Place, clock: Clock) -> None:
+    clock.now = at(-61)
+    recur(queued, schedule="weekdays at 9")
+    clock.now = at(0)  # a Wednesday, 10:00 in Berlin
+    (item,) = queued.data("queue", "list")["items"]
+    assert (item["state"], item["next_at"]) == ("due", "2026-06-10T07:00:00+00:00")
+    told(queued, 0)
+    (item,) = queued.data("queue", "list", "--waiting")["items"]
+    assert (item["state"], item["next_at"]) == ("told", "2026-06-11T07:00:00+00:00")
+    assert "2026-06-11 09:00:00 (weekdays at 9)" in queued.call("queue", "list").out
+
+
+def test_adding_it_again_changes_nothing_and_counts_on(queued: Place, clock: Clock) -> None:
+    first = recur(queued, every="2h")
+    clock.now = at(0)
+    again = recur(queued, every="2h")
+    assert (again["id"], again["created"], again["next_at"]) == (first["id"], False, first["next_at"])
+    assert recur(queued, every="3h")["next_at"] == iso(180)
+
+
+def test_it_ends_with_its_until(queued: Place, clock: Clock) -> None:
+    recur(queued, schedule="every day at 10:00", until=iso(DAY))
+    assert told(queued, DAY) == [("new", "wake")]
+    assert told(queued, 5 * DAY) == [("same", "duplicate")]
+    clock.now = at(5 * DAY)
+    (item,) = queued.data("queue", "list")["items"]
+    assert (item["state"], item["next_at"]) == ("told", None)
+    assert queued.data("queue", "list", "--waiting")["items"] == []
+    assert "told already" in queued.error("queue", "cancel", "pills", status=5)
+
+
+def test_a_told_one_can_be_cancelled_while_it_would_come_again(queued: Place, clock: Clock) -> None:
+    recur(queued, schedule="every day at 10:00")
+    told(queued, 0)
+    clock.now = at(1)
+    assert queued.data("queue", "cancel", "pills")["state"] == "cancelled"
+    assert told(queued, DAY) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"schedule": "sometimes"}, "--schedule: cannot use 'sometimes'"),
+        ({"every": "often"}, "--every: cannot use 'every often'"),
+        ({"every": "1d", "schedule": "daily at 9"}, "both --every and --schedule"),
+        ({"schedule": "at 2020-01-01T00:00:00Z"}, "never comes due"),
+        ({"schedule": "every day at 10:00", "until": iso(-30)}, "never comes due"),
+    ],
+)
+def test_a_schedule_that_means_nothing_is_refused(place: Place, options: dict[str, str], said: str) -> None:
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    assert said in place.error("queue", "add", "--message", "x", *words, status=4)
+
+
+# Snooze
+
+
+def test_a_told_item_that_is_snoozed_is_told_again_then(queued: Place, clock: Clock) -> None:
+    add(queued, key="garage")
+    told(queued, 0)
+    clock.now = at(10)
+    snoozed = queued.data("queue", "snooze", "garage", "--for", "1h")
+    assert (snoozed["state"], snoozed["snoozed_until"], snoozed["next_at"]) == ("snoozed", iso(70), iso(70))
+    assert told(queued, 69) == []
+    assert told(queued, 70) == [("update", "wake")]
+    assert told(queued, 71) == [("same", "duplicate")]
+    assert len(queued.agent_calls) == 2
+    assert states(queued) == ["told"]
+
+
+def test_a_waiting_item_that_is_snoozed_is_told_then_and_not_before(queued: Place) -> None:
+    add(queued)
+    (item,) = queued.data("queue", "list")["items"]
+    queued.data("queue", "snooze", item["id"], "--until", iso(5))
+    assert told(queued, 0) == []
+    assert told(queued, 5) == [("new", "wake")]
+
+
+def test_snoozing_takes_back_what_waits_for_an_agent_that_failed(queued: Place, clock: Clock) -> None:
+    add(queued, key="garage")
+    queued.file("agent.status", "1")
+    queued.data("tick", "due-queue", "--now", iso(0))
+    clock.now = at(1)
+    assert states(queued) == ["due"]
+    queued.data("queue", "snooze", "garage", "--for", "9m")
+    assert [wake["state"] for wake in queued.data("wakes", "list")["wakes"]] == ["cancelled"]
+    queued.file("agent.status", "0")
+    assert told(queued, 10) == [("new", "wake")]
+
+
+def test_of_an_item_that_comes_again_only_this_time_is_snoozed(queued: Place, clock: Clock) -> None:
+    recur(queued, schedule="every day at 10:00")
+    told(queued, 0)
+    clock.now = at(1)
+    queued.data("queue", "snooze", "pills", "--for", "2h")
+    assert told(queued, 100) == []
+    assert told(queued, 121) == [("update", "wake")]
+    assert told(queued, DAY) == [("new", "wake")]
+
+
+@pytest.mark.parametrize(
+    ("until", "status", "said"),
+    [(iso(1), 4, "that instant has passed"), (iso(DAY), 5, "it comes again by itself"), (iso(DAY - 1), 0, "")],
+)
+def test_a_snooze_ends_after_now_and_before_it_comes_again(
+    queued: Place, clock: Clock, until: str, status: int, said: str
+) -> None:
+    recur(queued, schedule="every day at 10:00")
+    clock.now = at(1)
+    words = ("queue", "snooze", "pills", "--until", until)
+    assert said in (queued.error(*words, status=status) if status else str(queued.data(*words)))
+
+
+def test_a_snooze_that_makes_no_sense_is_refused(queued: Place, clock: Clock) -> None:
+    add(queued, key="k", until=iso(30))
+    for options, status, said in (
+        (("--until", iso(-1)), 4, "it is due later anyway"),
+        (("--until", iso(31)), 5, "it is not worth telling"),
+        (("--for", "soon"), 4, "--for: cannot read 'soon'"),
+        (("--for", "0s"), 4, "that instant has passed"),
+        (("--for", "999999w"), 4, "it ends after the year 9999"),
+        (("--until", "2026-06-10T10:10"), 4, "write 2026-06-10T10:10:00+02:00"),
+        ((), 2, "one of --for TIME and --until ISO"),
+        (("--for", "1h", "--until", iso(1)), 2, "one of --for TIME and --until ISO"),
+    ):
+        assert said in queued.error("queue", "snooze", "k", *options, status=status)
+    queued.data("queue", "snooze", "k", "--until", iso(30))
+    queued.data("queue", "cancel", "k")
+    assert "it is cancelled" in queued.error("queue", "snooze", "k", "--for", "1h", status=5)
+    assert "cannot find" in queued.error("queue", "snooze", "none", "--for", "1h", status=3)
+
+
+# How an item stands
+
+
+def test_the_list_says_how_each_item_stands(queued: Place, clock: Clock) -> None:
+    for key in ("waiting", "due", "snoozed", "told", "cancelled", "expired"):
+        add(
+            queued,
+            key,
+            due=iso(1000) if key == "waiting" else iso(0),
+            key=key,
+            until=iso(5 if key == "expired" else 2000),
+        )
+    queued.data("queue", "cancel", "cancelled")
+    for key in ("due", "snoozed", "expired"):
+        queued.data("queue", "snooze", key, "--until", iso(5))
+    told(queued, 1)
+    clock.now = at(6)
+    queued.data("queue", "snooze", "snoozed", "--for", "1h")
+    items = queued.data("queue", "list")["items"]
+    assert {item["key"]: item["state"] for item in items} == {key: key for key in (item["key"] for item in items)}
+    left = {item["key"] for item in queued.data("queue", "list", "--waiting")["items"]}
+    assert left == {"waiting", "due", "snoozed"}
+
+
+def test_what_waits_for_the_agent_or_the_brief_is_due_and_not_told(queued: Place, clock: Clock) -> None:
+    add(queued, key="agent")
+    add(queued, key="brief", urgency="low")
+    queued.file("agent.status", "1")
+    clock.now = at(1)
+    queued.data("tick", "due-queue", "--now", iso(1))
+    assert states(queued) == ["due", "due"]
+    queued.data("brief", "--consume")
+    assert sorted(states(queued)) == ["due", "told"]
+
+
+def test_an_item_whose_wake_the_owner_cancelled_is_dropped(queued: Place, clock: Clock) -> None:
+    add(queued, key="garage")
+    queued.file("agent.status", "1")
+    wake = queued.data("tick", "due-queue", "--now", iso(0))["wake_id"]
+    queued.data("wakes", "cancel", wake)
+    clock.now = at(1)
+    assert states(queued) == ["dropped"]
+
+
+# LifeOS's queue
+
+
+def legacy(place: Place, *items: Any) -> str:
+    return str(place.file("lifeos.json", json.dumps(list(items))))
+
+
+def an_old_one(message: str = "Call the garage", **more: Any) -> dict[str, Any]:
+    return {"source": "life", "message": message, "dueAt": iso(0), "created": iso(-9), **more}
+
+
+def test_lifeos_queue_is_imported_once_whatever_became_of_its_items(queued: Place, clock: Clock) -> None:
+    file = legacy(queued, an_old_one("one"), an_old_one("two"), an_old_one("three", delivered=iso(0)))
+    counts = {"imported": 2, "known": 0, "delivered": 1, "refused": []}
+    assert queued.data("queue", "import", file) == counts
+    assert {item["source"] for item in queued.data("queue", "list")["items"]} == {"life"}
+    assert told(queued, 0) == [("new", "wake")] * 2
+    again = {**counts, "imported": 0, "known": 2}
+    assert queued.data("queue", "import", file) == again
+    assert states(queued) == ["told", "told"]
+    with open_ledger(queued.state / "ledger.db") as ledger:
+        ledger.prune(at(90 * DAY), timedelta(days=1), 1)
+    assert queued.data("queue", "list")["items"] == []
+    assert queued.data("queue", "import", file) == again
+    assert queued.data("queue", "list")["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (an_old_one(dueAt=None), "its dueAt is missing"),
+        ({"message": "x"}, "its dueAt is missing"),
+        (an_old_one(dueAt="soon"), "cannot use 'soon'"),
+        (an_old_one(dueAt="2026-06-10"), "it has no time of the day"),
+        (an_old_one(dueAt="2026-06-10T10:00"), "write 2026-06-10T10:00:00+02:00"),
+        (an_old_one(dueAt=1760000000), "cannot use 1760000000"),
+        (an_old_one(dueAt=[]), "its dueAt is missing"),
+        (an_old_one(""), "its message is empty"),
+        (an_old_one("x" * 4001), "4001 characters"),
+        ({"dueAt": iso(0)}, "its message is empty"),
+        ({**an_old_one(), "message": {}}, "cannot use {}"),
+        (None, "cannot use null as an item"),
+        ("text", "cannot use the text 'text' as an item"),
+    ],
+)
+def test_an_item_of_lifeos_that_cannot_be_told_is_refused_and_the_others_taken(
+    queued: Place, item: Any, said: str
+) -> None:
+    told = queued.data("queue", "import", legacy(queued, an_old_one("first"), item, an_old_one("last")))
+    assert (told["imported"], [one["number"] for one in told["refused"]]) == (2, [2])
+    assert said in told["refused"][0]["reason"]
+    assert "item 2 refused: " in queued.call("queue", "import", str(queued.folder / "lifeos.json")).out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("{}", "an object, not an array"), ("null", "null, not an array"), ("[", "not JSON"), ("", "JSON")],
+)
+def test_what_is_no_queue_of_lifeos_is_refused(place: Place, text: str, said: str) -> None:
+    assert said in place.error("queue", "import", str(place.file("q.json", text)), status=4)
+    assert not place.state.exists()
+
+
+def test_a_file_to_import_that_is_none_is_said(place: Place) -> None:
+    assert "cannot find the file" in place.error("queue", "import", str(place.folder / "none"), status=3)
+    assert "cannot read" in place.error("queue", "import", str(place.folder), status=4)
+
+
+# Dropped files
+
+
+def test_every_verb_sees_what_was_dropped(queued: Place) -> None:
+    queued.file("queue/a.json", json.dumps({"message": "Dropped", "due": iso(0), "key": "k"}))
+    assert [item["message"] for item in queued.data("queue", "list")["items"]] == ["Dropped"]
+    queued.file("queue/b.json", json.dumps({"message": "Another", "due": iso(0), "key": "l"}))
+    queued.data("queue", "cancel", "l")
+    queued.file("queue/c.json", json.dumps({"message": "A third", "due": iso(0)}))
+    assert [finding["title"] for finding in queued.data("tick", "due-queue", "--now", iso(0))["findings"]] == [
+        "Dropped",
+        "A third",
+    ]
+    assert list((queued.folder / "queue").iterdir()) == []
+
+
+def test_a_rehearsal_takes_nothing_in(queued: Place) -> None:
+    file = queued.file("queue/a.json", json.dumps({"message": "Dropped", "due": iso(0)}))
+    assert queued.data("tick", "due-queue", "--now", iso(0), "--dry-run")["findings"] == []
+    assert file.exists()
+
+
+def test_refused_files_are_an_incident_until_they_are_removed(queued: Place) -> None:
+    queued.file("queue/a.json", json.dumps({"message": "Dropped", "due": "soon"}))
+    for minute in range(3):
+        sources = queued.data("tick", "due-queue", "--now", iso(minute))["sources"]
+    failed = sources[1]
+    assert (failed["name"], failed["ok"], failed["items"]) == ("queue folder", False, 1)
+    assert "cannot use 'soon'" in failed["message"]
+    (incident,) = queued.data("brief")["incidents"]
+    assert "1 refused file in queue/refused" in incident["message"]
+    for file in (queued.folder / "queue/refused").iterdir():
+        file.unlink()
+    queued.data("tick", "due-queue", "--now", iso(4))
+    (incident,) = queued.data("brief")["incidents"]
+    assert incident["resolved_at"] is not None

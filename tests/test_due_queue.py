@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +15,24 @@ from typing import Any, Protocol
 import pytest
 
 from heartbeat import gate
-from heartbeat.model import Captured, Execution, Finding, Gate, QueueItem, Source, Urgency, Verdict, WhenAbsent
+from heartbeat.clock import new_id
+from heartbeat.model import (
+    Action,
+    Captured,
+    Change,
+    Decision,
+    Execution,
+    Finding,
+    Gate,
+    Judgement,
+    Plan,
+    QueueItem,
+    Run,
+    Source,
+    Urgency,
+    Verdict,
+    WhenAbsent,
+)
 from heartbeat.paths import share
 from heartbeat.stores.sqlite import open_ledger
 
@@ -27,6 +46,7 @@ def run(state: Path, now: datetime = NOW, token: str = TOKEN) -> subprocess.Comp
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HEARTBEAT_HOME": str(state.parent),
         "HEARTBEAT_STATE_DIR": str(state),
+        "HEARTBEAT_CACHE_DIR": str(state.parent),
         "HEARTBEAT_NOW": now.isoformat(),
         "HEARTBEAT_TOKEN": token,
     }
@@ -169,13 +189,14 @@ def test_by_hand_no_token_is_printed(tmp_path: Path) -> None:
     }
 
 
-def mark_told(state: Path, finding: Finding) -> None:
-    with sqlite3.connect(state / "ledger.db") as db:
-        names = [column[1] for column in db.execute("PRAGMA table_info(findings)")]
-        row: dict[str, Any] = {**dict.fromkeys(names, ""), "id": "x", "key": finding.key, "version": finding.version}
-        row |= {"state": "told", "change": "new", "current": 1, "present": 1, "wake_id": None, "brief_id": None}
-        db.execute(f"INSERT INTO findings VALUES ({', '.join('?' * len(names))})", [row[name] for name in names])
-    db.close()
+def mark_told(state: Path, finding: Finding, now: datetime = NOW) -> None:
+    run = Run(new_id("run", now), "due-queue", "manual", None, now)
+    decision = Decision(finding, Action.BRIEF, Change.NEW, "quiet", "")
+    with open_ledger(state / "ledger.db") as ledger:
+        ledger.claim(run, "1:1")
+        judgement = Judgement(Verdict.QUIET, "quiet", "")
+        ledger.record(run, Execution(now, now), judgement, lambda _view: Plan((decision,)), agent="")
+        ledger.consume_brief(now)
 
 
 @pytest.mark.parametrize(("age", "count"), [(timedelta(days=7), 1), (timedelta(days=7, seconds=1), 0)])
@@ -189,3 +210,122 @@ def test_an_item_that_was_told_is_reported_for_seven_days(
 def test_what_nobody_was_told_of_comes_first(queue: Tell, tmp_path: Path) -> None:
     mark_told(tmp_path / "state", only(queue(item("told", due_at=NOW - timedelta(hours=1)))))
     assert [finding.key for finding in queue(item("untold")).findings] == ["queue:untold", "queue:told"]
+
+
+# Items that come again
+
+
+DAYS = timedelta(days=1)
+DAILY = "cron 0 10 * * *; zone Europe/Berlin"  # NOW and each day after it, but for a change of the clock
+
+
+def daily(**more: Any) -> QueueItem:
+    return item("pills", "Take the pills", NOW - timedelta(seconds=1), schedule=DAILY, words="daily at 10", **more)
+
+
+def test_an_occurrence_is_told_under_a_key_of_its_own(queue: Tell, tmp_path: Path) -> None:
+    first = only(queue(daily()))
+    assert (first.title, first.occurred_at, first.useful_until) == ("Take the pills", NOW, None)
+    mark_told(tmp_path / "state", first)
+    assert only(queue(now=NOW + DAYS - timedelta(seconds=1))) == first
+    later = only(queue(now=NOW + 9 * DAYS + timedelta(hours=3)))
+    assert (later.key != first.key, later.occurred_at) == (True, NOW + 9 * DAYS)
+
+
+def test_an_occurrence_is_the_same_when_it_was_remembered(queue: Tell, tmp_path: Path) -> None:
+    first = only(queue(daily()))
+    cache = tmp_path / "slots.json"
+    assert "pills" not in cache.read_text()
+    before = cache.stat().st_mtime_ns
+    assert only(queue(now=NOW + timedelta(hours=23))) == first
+    assert cache.stat().st_mtime_ns == before
+    assert only(queue(now=NOW + DAYS)) != first
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"x": 1}', "[" * 100_000, "\\udcff", None])
+def test_what_was_remembered_may_be_damaged_or_gone(queue: Tell, tmp_path: Path, content: str | None) -> None:
+    first = only(queue(daily()))
+    cache = tmp_path / "slots.json"
+    if content is None:
+        cache.unlink()
+        cache.mkdir()
+    else:
+        cache.write_text(content)
+    assert only(queue()) == first
+
+
+def test_what_was_remembered_is_reckoned_anew_when_it_is_nonsense(queue: Tell, tmp_path: Path) -> None:
+    only(queue(daily()))
+    names = json.loads((tmp_path / "slots.json").read_text())
+    (tmp_path / "slots.json").write_text(json.dumps({name: [1, None] for name in names}))
+    assert only(queue()).occurred_at == NOW
+
+
+def test_after_its_until_the_last_occurrence_stays(queue: Tell) -> None:
+    told = only(queue(daily(until=NOW + 2 * DAYS), now=NOW + 5 * DAYS))
+    assert told.occurred_at == NOW + 2 * DAYS
+
+
+def test_an_occurrence_of_months_ago_is_not_told_again_when_its_finding_is_gone(queue: Tell, tmp_path: Path) -> None:
+    yearly = replace(daily(), schedule="cron 0 10 10 6 *; zone Europe/Berlin")
+    mark_told(tmp_path / "state", only(queue(yearly)))
+    later = NOW + 100 * DAYS
+    mark_told(tmp_path / "state", Finding("other", "Other"), later)
+    with open_ledger(tmp_path / "state" / "ledger.db") as ledger:
+        assert ledger.prune(later, timedelta(days=30), 10)["findings"] >= 1
+    assert queue(now=later).findings == ()
+    assert queue(now=later + 265 * DAYS).findings != ()
+
+
+# The folder
+
+
+def refuse(tmp_path: Path, name: str, reason: str | None) -> None:
+    folder = tmp_path / "queue" / "refused"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("{")
+    if reason is not None:
+        (folder / f"{name}.reason").write_text(f"{reason}\n")
+    stamp = 1_000_000_000 + len(list(folder.iterdir()))
+    for file in folder.glob(f"{name}*"):
+        os.utime(file, (stamp, stamp))
+
+
+def folder_of(told: Gate) -> Source:
+    (source,) = [source for source in told.sources if source.name == "queue folder"]
+    return source
+
+
+def test_a_folder_is_a_source_while_it_is_there(queue: Tell, tmp_path: Path) -> None:
+    assert [source.name for source in queue().sources] == ["queue"]
+    (tmp_path / "queue").mkdir()
+    assert folder_of(queue()) == Source("queue folder", True, 0, "")
+
+
+def test_refused_files_are_counted_and_the_newest_reason_told(queue: Tell, tmp_path: Path) -> None:
+    refuse(tmp_path, "a.json", "cannot take in a")
+    refuse(tmp_path, "b.json", "cannot take in b\x1b[1m:\nno")
+    told = folder_of(queue(item()))
+    message = "2 refused files in queue/refused; remove what is dealt with. Newest: cannot take in b[1m: no"
+    assert told == Source("queue folder", False, 2, message)
+    for file in (tmp_path / "queue" / "refused").glob("*.json"):
+        file.unlink()
+    assert folder_of(queue()).ok
+
+
+def test_a_refused_file_without_a_reason_is_told_as_well(queue: Tell, tmp_path: Path) -> None:
+    refuse(tmp_path, "a.json", None)
+    assert folder_of(queue()).message.endswith(
+        "1 refused file in queue/refused; remove what is dealt with. Newest: no reason is left"
+    )
+
+
+def test_a_pipe_in_the_place_of_a_reason_does_not_hang_the_script(queue: Tell, tmp_path: Path) -> None:
+    refuse(tmp_path, "a.json", None)
+    os.mkfifo(tmp_path / "queue" / "refused" / "a.json.reason")
+    assert not folder_of(queue()).ok
+
+
+def test_an_instant_that_no_gate_can_hold_does_not_spoil_the_others(queue: Tell) -> None:
+    told = queue(item(), item("old", due_at=datetime(999, 12, 31, tzinfo=UTC), until=datetime(999, 12, 31, tzinfo=UTC)))
+    assert {finding.key: finding.occurred_at for finding in told.findings} == {"queue:dentist": NOW, "queue:old": None}

@@ -429,7 +429,7 @@ def use(path: Path) -> None:
         for run in ledger.runs(limit=1000):
             ledger.decisions(run.id)
         ledger.consume_brief(at(100))
-        ledger.queue()
+        ledger.queue(at(999))
         record(ledger, 1000, "1-1", "new")
         ledger.prune(at(999_999), timedelta(days=1), 1)
     finally:
@@ -463,7 +463,7 @@ INSTANTS = {
     "streaks": ("last_ok_at",),
     "incidents": ("opened_at", "resolved_at"),
     "briefs": ("until",),
-    "queue": ("due_at", "until"),
+    "queue": ("due_at", "until", "cancelled_at", "snoozed_slot", "snoozed_until", "over_at"),
 }
 WORDS = {
     "slots": ("state",),
@@ -522,8 +522,8 @@ def readings(path: Path) -> list[Callable[[SqliteLedger], object]]:
         lambda ledger: ledger.orphaned(lambda _owner: False),
         lambda ledger: ledger.due_wakes(at(99)),
         lambda ledger: ledger.brief(at(99)),
-        lambda ledger: ledger.queue(),
-        lambda ledger: ledger.queue(due_by=at(99), waiting_only=True),
+        lambda ledger: ledger.queue(at(99)),
+        lambda ledger: ledger.queue(at(99), waiting_only=True),
         lambda ledger: ledger.runs(),
         lambda ledger: ledger.last_runs(),
         lambda ledger: [ledger.run(run_id) for run_id in ids_in(path, "runs")],
@@ -537,6 +537,7 @@ def readings(path: Path) -> list[Callable[[SqliteLedger], object]]:
         lambda ledger: [ledger.begin_wake(wake_id, "1:1", at(99)) for wake_id in ids_in(path, "wakes")],
         lambda ledger: ledger.recover("job:job", at(99)),
         lambda ledger: ledger.enqueue(QueueItem("", "rent", "pay more", at(5)), T0),
+        lambda ledger: ledger.snooze_item("rent", at(199), at(99)),
         lambda ledger: ledger.cancel_item("rent", at(99)),
         lambda ledger: ledger.consume_brief(at(99)),
         lambda ledger: record(ledger, 98, "told"),
@@ -857,13 +858,13 @@ def test_threads_share_one_ledger(path: Path) -> None:
 
 def test_due_items_are_read_without_writing(path: Path) -> None:
     ledger = open_ledger(path)
-    item, _new = ledger.enqueue(QueueItem("", "rent", "pay", at(5)), T0)
+    ledger.enqueue(QueueItem("", "rent", "pay", at(5)), T0)
     ledger.enqueue(QueueItem("", "later", "pay", at(50)), T0)
     assert due_items(path, at(4)) == []
-    assert due_items(path, at(5)) == [item]
+    assert [due.item.key for due in due_items(path, at(5))] == ["rent"]
     ledger.close()
     before = path.read_bytes()
-    assert due_items(path, at(5)) == [item]
+    assert [due.item.key for due in due_items(path, at(5))] == ["rent"]
     assert path.read_bytes() == before
 
 
@@ -919,7 +920,7 @@ def test_what_is_known_is_found_by_its_keys_and_not_by_its_job(path: Path) -> No
 @pytest.mark.parametrize(
     "call",
     [
-        *("record", "brief", "decisions", "due_wakes", "last_runs", "queue", "prune"),
+        *("record", "brief", "decisions", "due_wakes", "last_runs", "queue", "overtaken", "prune"),
         *("states", "state", "enlist", "pass_over", "claim", "slots", "slot"),
     ],
 )
@@ -933,7 +934,8 @@ def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
         "decisions": lambda: ledger.decisions(run_id, "fnd_x"),
         "due_wakes": lambda: ledger.due_wakes(at(1)),
         "last_runs": ledger.last_runs,
-        "queue": lambda: ledger.queue(due_by=at(9)),
+        "queue": lambda: ledger.queue(at(9)),
+        "overtaken": lambda: ledger.withdraw_overtaken(at(9)),
         "prune": lambda: ledger.prune(at(999_999), timedelta(days=1), 1),
         "states": ledger.states,
         "state": lambda: ledger.state("job"),

@@ -2,71 +2,174 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import sys
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import typer
 
-from heartbeat.cli.shell import instant, shell, table, when
-from heartbeat.clock import new_id, utc_now
+from heartbeat.cli.shell import Shell, shell, table, when
+from heartbeat.clock import utc_now
+from heartbeat.durations import parse_duration
 from heartbeat.errors import Invalid
 from heartbeat.model import QueueItem, Urgency
+from heartbeat.ports import Ledger
+from heartbeat.queue.telling import following, telling
 
 app = typer.Typer(name="queue", help="Items to be told when they fall due.")
 
-_LIMITS = {"message": 4_000, "key": 500, "source": 200}
+_PATIENCE = 5.0
 
 
 @app.command()
 def add(
     message: str = typer.Option(..., help="What to tell; its first line is the title."),
-    due: str = typer.Option(..., metavar="ISO", help="When, with offset: 2026-06-10T08:00:00+02:00."),
-    key: str = typer.Option(None, help="An item's identity: the same key again changes the item."),
+    due: str = typer.Option(None, metavar="ISO", help="When, with offset: 2026-06-10T08:00:00+02:00."),
+    key: str = typer.Option("", help="An item's identity: the same key again changes the item."),
     source: str = typer.Option("", help="Who asks."),
     urgency: Urgency = typer.Option(Urgency.NORMAL),
-    until: str = typer.Option(None, metavar="ISO", help="After this it is no longer worth telling."),
+    until: str = typer.Option(None, metavar="ISO", help="After this it is no longer worth telling, or ends."),
+    every: str = typer.Option(None, metavar="TIME", help="Tell it again and again: 3d, 90m. Counts from --due."),
+    schedule: str = typer.Option(None, metavar="EXPR", help="The same by any schedule: 'weekdays at 9'."),
 ) -> None:
     """Add an item; a key given twice is one item."""
-    now = utc_now()
-    item_id = new_id("item", now)
-    for name, value in (("message", message), ("key", key or ""), ("source", source)):
-        if len(value) > _LIMITS[name]:
-            raise Invalid(
-                f"cannot add the item: its {name} has {len(value)} characters; at most {_LIMITS[name]} are kept"
-            )
-    if not message.strip():
-        raise Invalid("cannot add the item: its message is empty; give it with --message 'TEXT'")
-    due_at, until_at = instant(due, "--due"), instant(until, "--until") if until is not None else None
-    if until_at is not None and until_at < due_at:
-        raise Invalid(f"cannot add the item: --until {until!r} lies before --due {due!r}; give a later one")
-    item = QueueItem(item_id, key or item_id, message, due_at, source, urgency, until_at)
-    call = shell("queue add")
+    from heartbeat.queue.items import read_item
+
+    if due is None and every is None and schedule is None:
+        raise typer.BadParameter("an item needs an instant or a schedule; give --due ISO, --every or --schedule")
+    call, now = shell("queue add"), utc_now()
+    given = {"message": message, "due": due, "key": key, "source": source, "urgency": urgency, "until": until}
+    item = read_item({**given, "every": every, "schedule": schedule}, call.zone, now, dash="--")
     with call.ledger() as ledger:
+        bring_in(call, ledger)
         stored, created = ledger.enqueue(item, now)
     word = "added" if created else f"was there already and is {stored.state}"
-    call.show(
-        {**asdict(stored), "created": created}, lambda: f"{stored.id} {word}, due {when(stored.due_at, call.zone())}"
-    )
+    data = {**_fields(stored, now), "created": created}
+    call.show(data, lambda: f"{stored.id} {word}, due {_when(stored, now, call.zone())}")
 
 
 @app.command(name="list")
 def list_verb(
-    waiting: bool = typer.Option(False, "--waiting", help="Leave out what was told or cancelled."),
+    waiting: bool = typer.Option(False, "--waiting", help="Only those of which something is still to come."),
 ) -> None:
     """List the items by due instant."""
-    call = shell("queue list")
+    call, now = shell("queue list"), utc_now()
+    if _has_dropped(call):
+        with call.ledger() as ledger:
+            bring_in(call, ledger)
     with call.ledger_to_read() as ledger:
-        items = ledger.queue(waiting_only=waiting)
-    zone = call.zone()
-    rows = [(item.id, item.state, when(item.due_at, zone), item.key, item.message) for item in items]
-    data: dict[str, Any] = {"items": [asdict(item) for item in items]}
-    call.show(data, lambda: table(("ID", "STATE", "DUE", "KEY", "MESSAGE"), rows, "the queue is empty"))
+        items = ledger.queue(now, waiting_only=waiting)
+    data: dict[str, Any] = {"items": [_fields(item, now) for item in items]}
+
+    def text() -> str:
+        zone = call.zone()
+        rows = [(item.id, item.state, _when(item, now, zone), item.key, item.message) for item in items]
+        return table(("ID", "STATE", "DUE", "KEY", "MESSAGE"), rows, "the queue is empty")
+
+    call.show(data, text)
 
 
 @app.command()
 def cancel(item: str = typer.Argument(help="Its id or its key.")) -> None:
-    """Cancel a waiting item."""
-    call = shell("queue cancel")
+    """Cancel an item, and all that would still come of it."""
+    call, now = shell("queue cancel"), utc_now()
     with call.ledger() as ledger:
-        cancelled = ledger.cancel_item(item, utc_now())
-    call.show(asdict(cancelled), lambda: f"{cancelled.id} cancelled")
+        bring_in(call, ledger)
+        cancelled = ledger.cancel_item(item, now)
+    call.show(_fields(cancelled, now), lambda: f"{cancelled.id} cancelled")
+
+
+@app.command()
+def snooze(
+    item: str = typer.Argument(help="Its id or its key."),
+    length: str = typer.Option(None, "--for", metavar="TIME", help="From now on: 30m, 2h."),
+    until: str = typer.Option(None, "--until", metavar="ISO", help="Until this instant."),
+) -> None:
+    """Let an item come again later, told or not; of one that comes again only this time."""
+    from heartbeat.queue.items import read_instant
+
+    if (length is None) == (until is None):
+        raise typer.BadParameter("give one of --for TIME and --until ISO")
+    call, now = shell("queue snooze"), utc_now()
+    at = read_instant(until, "--until", call.zone) if until is not None else _after(now, length)
+    with call.ledger() as ledger:
+        bring_in(call, ledger)
+        snoozed = ledger.snooze_item(item, at, now)
+    call.show(_fields(snoozed, now), lambda: f"{snoozed.id} snoozed until {when(at, call.zone())}")
+
+
+@app.command(name="import")
+def import_verb(file: str = typer.Argument(metavar="FILE", help="LifeOS's queue.json; it is only read.")) -> None:
+    """Take over the queue of LifeOS, once: what was imported before, or delivered there, is left out."""
+    from heartbeat.queue.files import read_json
+    from heartbeat.queue.lifeos import LARGEST, read_queue
+
+    call, now = shell("queue import"), utc_now()
+    found = read_queue(read_json(file, LARGEST), call.zone, now)
+    with call.ledger() as ledger:
+        bring_in(call, ledger)
+        imported = ledger.import_once(found.items, now)
+    data = {
+        "imported": imported,
+        "known": len(found.items) - imported,
+        "delivered": found.delivered,
+        "refused": [{"number": number, "reason": reason} for number, reason in found.refused],
+    }
+    counts = f"{imported} imported, {data['known']} known already, {found.delivered} delivered there"
+    complaints = [f"item {number} refused: {reason}" for number, reason in found.refused]
+    call.show(data, lambda: "\n".join([f"{counts}, {len(complaints)} refused", *complaints]))
+
+
+def bring_in(call: Shell, ledger: Ledger) -> None:
+    """Take in what other programs dropped, so that a verb sees it; what stands against it is said on stderr."""
+    from heartbeat.queue import drop
+    from heartbeat.text import plain
+
+    taken = drop.bring_in(call.home, ledger, call.zone, utc_now(), patience=_PATIENCE)
+    if taken.problem:
+        print(f"heartbeat: {plain(taken.problem)}", file=sys.stderr)
+
+
+def _has_dropped(call: Shell) -> bool:
+    from heartbeat.queue.drop import has_dropped
+
+    return has_dropped(call.home)
+
+
+def _after(now: datetime, length: str) -> datetime:
+    try:
+        return now + parse_duration(length)
+    except ValueError as error:
+        raise Invalid(f"--for: {error}") from error
+    except OverflowError:
+        raise Invalid(f"--for: cannot use {length!r}: it ends after the year 9999; give a shorter one") from None
+
+
+def _fields(item: QueueItem, now: datetime) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "key": item.key,
+        "message": item.message,
+        "due_at": item.due_at,
+        "source": item.source,
+        "urgency": item.urgency,
+        "until": item.until,
+        "state": item.state,
+        "schedule": item.words or None,
+        "snoozed_until": item.snoozed_until if item.state == "snoozed" else None,
+        "next_at": _next_at(item, now),
+    }
+
+
+def _next_at(item: QueueItem, now: datetime) -> datetime | None:
+    """When it is told next; an instant that has passed when it is due."""
+    told = telling(item, now)
+    if item.state in ("waiting", "due", "snoozed"):
+        return told.at
+    return None if item.state == "cancelled" else following(item, told.slot)
+
+
+def _when(item: QueueItem, now: datetime, zone: ZoneInfo) -> str:
+    shown = when(_next_at(item, now) or telling(item, now).at, zone)
+    return f"{shown} ({item.words})" if item.words else shown

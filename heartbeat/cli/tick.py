@@ -14,6 +14,7 @@ import typer
 from heartbeat.agents import find_agent
 from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
 from heartbeat.cli.handover import GATE_AGENT, as_fields, hand_over, print_gate
+from heartbeat.cli.queue import bring_in
 from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
 from heartbeat.clock import new_id, utc_now
 from heartbeat.errors import Invalid, NotFound
@@ -74,6 +75,7 @@ def tick_verb(
         else:
             # A `heartbeat tick` that was killed would keep its job and its wake for ever.
             clear_up(house.ledger, house.clock())
+            bring_in(call, house.ledger)
             outcome = _record(house, which, agent=GATE_AGENT if gate else "")
         nothing = f"{outcome.judgement.verdict}: nothing new to tell"
         if gate and dry_run:

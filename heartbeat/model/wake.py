@@ -53,11 +53,20 @@ class QueueItem:
     key: str
     message: str
     due_at: datetime
+    """Of one that comes again its first slot; in one to be added the instant that is now means: from now on."""
     source: str = ""
     urgency: Urgency = Urgency.NORMAL
     until: datetime | None = None
+    """Afterwards it is not worth telling, or does not come again."""
     state: str = "waiting"
-    """`waiting`, `told` or `cancelled`."""
+    """`waiting`, `due`, `snoozed`, `told`, `dropped`, `expired` or `cancelled`, by the instant it was looked up for."""
+    schedule: str = ""
+    """The identity of the timing by which it comes again; empty for an item that is told once."""
+    words: str = ""
+    """The schedule as it was written."""
+    snoozed_slot: datetime | None = None
+    """The occurrence that was snoozed; of an item that is told once that is its due instant."""
+    snoozed_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

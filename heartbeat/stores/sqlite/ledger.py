@@ -32,7 +32,7 @@ from heartbeat.stores.sqlite import (
     incidents,
     jobs,
     passing,
-    queue,
+    queue_changes,
     records,
     runs,
     slots,
@@ -164,16 +164,30 @@ class SqliteLedger:
     # The queue
 
     def enqueue(self, item: QueueItem, now: datetime) -> tuple[QueueItem, bool]:
+        return self.enqueue_all([item], now)[0]
+
+    def enqueue_all(self, items: Sequence[QueueItem], now: datetime) -> list[tuple[QueueItem, bool]]:
         with self._database.writing() as db:
-            return queue.enqueue(db, item, now)
+            return [queue_changes.enqueue(db, item, now) for item in items]
+
+    def import_once(self, items: Sequence[QueueItem], now: datetime) -> int:
+        with self._database.writing() as db:
+            return queue_changes.import_once(db, items, now)
 
     def cancel_item(self, id_or_key: str, now: datetime) -> QueueItem:
         with self._database.writing() as db:
-            return queue.cancel(db, id_or_key, now)
+            return queue_changes.cancel(db, id_or_key, now)
 
-    def queue(self, *, due_by: datetime | None = None, waiting_only: bool = False) -> list[QueueItem]:
+    def snooze_item(self, id_or_key: str, until: datetime, now: datetime) -> QueueItem:
+        with self._database.writing() as db:
+            return queue_changes.snooze(db, id_or_key, until, now)
+
+    def withdraw_overtaken(self, now: datetime) -> int:
+        return queue_changes.withdraw_overtaken(self._database, now)
+
+    def queue(self, now: datetime, *, waiting_only: bool = False) -> list[QueueItem]:
         with self._database.reading() as db:
-            return queue.listed(db, due_by, waiting_only=waiting_only)
+            return queue_changes.listed(db, now, waiting_only=waiting_only)
 
     # Reading
 
