@@ -103,7 +103,7 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         kind = "command"
         command = ["/bin/agent", "{prompt}"]
         env = { A = "1" }
-        secrets = { KEY = { env = "X" }, TOKEN = { file = "~/t" } }
+        secrets = { KEY = { env = "X" }, TOKEN = { file = "~/t" }, PW.command = ["pass", "show"], PIN.keyring = "a/b" }
         [jobs.my-check]
         cron = "0 9 * * mon"
         options = { lookahead = "90m", deep = { list = [1, 2.5, true, "x"] } }
@@ -117,6 +117,8 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert settings.daemon.drain == timedelta(seconds=90)
     assert settings.agent.command == ("/bin/agent", "{prompt}")
     assert settings.agent.secrets["TOKEN"].file == "~/t"
+    assert settings.agent.secrets["PW"].command == ("pass", "show")
+    assert settings.agent.secrets["PIN"].keyring == "a/b"
     assert jobs["my-check"].options["deep"] == {"list": [1, 2.5, True, "x"]}
     assert jobs["once"].at == (datetime(2029, 12, 31, 23, tzinfo=UTC),)
 
@@ -163,6 +165,12 @@ BAD = [
     ("agent.env = { HEARTBEAT_JOB = 'x' }", "agent.env.HEARTBEAT_JOB", "HEARTBEAT_JOB", "choose another name"),
     ("agent.secrets = { K = {} }", "agent.secrets.K", "cannot tell where this secret is kept", "{ env = "),
     ("agent.secrets = { K = { env = 'A', file = 'b' } }", "agent.secrets.K", "cannot tell", "{ file = "),
+    ("agent.secrets = { K = { env = 'A', keyring = 'a/b' } }", "agent.secrets.K", "cannot tell", "{ keyring = "),
+    ("agent.secrets = { K = { file = '' } }", "agent.secrets.K", "cannot tell where", "{ command = "),
+    ("agent.secrets = { K = { command = [] } }", "agent.secrets.K.command", "after command", "a list of texts"),
+    ("agent.secrets = { K = { command = [''] } }", "agent.secrets.K.command", "after command", "a list of texts"),
+    ("agent.secrets = { K = { keyring = 'a' } }", "agent.secrets.K.keyring", "after keyring", "service and user"),
+    ("agent.secrets = { K = { keyring = 'a/' } }", "agent.secrets.K.keyring", "after keyring", "service and user"),
     ("agent.secrets = { K = { cmd = 'b' } }", "agent.secrets.K.cmd", 'unknown key "cmd"', "known are: env, file"),
     ("daemon.workers = 65", "daemon.workers", "65", "up to 64"),
     ("daemon.drain = '5m1s'", "daemon.drain", '"5m1s"', "from 0s to 5m"),
@@ -416,13 +424,15 @@ def test_no_broken_value_under_env_or_secrets_is_ever_shown(tmp_path: Path) -> N
         """
         agent.env = { A = 11112222 }
         agent.secrets = { B = "sk-1111", C = { env = 11113333 }, D = { env = "sk-1111" } }
+        jobs.c.secrets = { E = { command = "sk-1111" }, F = { keyring = "sk-1111" }, G = { command = ["", "sk-1111"] } }
+        jobs.c.options = { pw = { command = "sk-1111" }, other = { keyring = "sk-1111" } }
         jobs.a.env = { A = ["sk-1111"] }
         jobs.a.secrets = "sk-1111"
         jobs.b.options = { url = "https://me:sk-1111@example.org", day = 2030-01-01 }
         """,
     )
     assert {problem.key.split(".")[0] for problem in problems} == {"agent", "jobs"}
-    assert len(problems) == 7
+    assert len(problems) == 12
     assert "1111" not in "\n".join(map(str, problems))
 
 
@@ -586,7 +596,9 @@ SCALARS = (
     | st.sampled_from(["10m", "command", "Europe/Berlin", "me@example.org", "* * * * *", "\0", "-1s", ""])
 )
 NAMES = {key for model in (ConfigFile, AgentSettings, JobSettings) for key in model.model_fields}
-KEYS = st.text(max_size=4) | st.sampled_from([*sorted(NAMES), "my-check", "zone", "emails", "file", "path", "level"])
+KEYS = st.text(max_size=4) | st.sampled_from(
+    [*sorted(NAMES), "my-check", "zone", "emails", "env", "file", "command", "keyring", "path", "level"]
+)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4))
 TABLES = st.dictionaries(KEYS, VALUES | st.dictionaries(KEYS, VALUES, max_size=4), max_size=5)
 

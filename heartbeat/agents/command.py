@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
@@ -14,12 +14,13 @@ from threading import Event
 from heartbeat.config import Settings
 from heartbeat.config.secret import expand
 from heartbeat.durations import show_duration
-from heartbeat.errors import AgentError, Problem
+from heartbeat.errors import AgentError, ConfigError, Problem
 from heartbeat.folders import make_private
 from heartbeat.job.environment import agent_environment
+from heartbeat.job.secrets import hidden
 from heartbeat.model import Execution
 from heartbeat.paths import Home
-from heartbeat.process import Command, execute, redacted
+from heartbeat.process import Command, execute
 
 REPLY_LIMIT = 65_536
 """Bytes of a reply that are kept."""
@@ -31,19 +32,25 @@ class CommandAgent:
 
     name: str
     argv: tuple[str, ...]
-    env: Mapping[str, str]
+    variables: Callable[[str], Mapping[str, str]]
+    """Its environment for the wake of an id: made anew for each, since a program may be asked for the secrets in it."""
+    secrets: Collection[str]
+    """The names of those whose values must not be seen in what it prints."""
     timeout: timedelta
     folder: Path
     stop: Event
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Values that must not be seen in what it prints, by name."""
 
     def call(self, wake_id: str, prompt: str) -> str:
         """Hand over the prompt and return the reply; raises AgentError for anything but exit status 0."""
         try:
+            env = self.variables(wake_id)
             make_private(self.folder)
             with self._placed(prompt) as (argv, stdin):
-                execution = redacted(execute(self._command(wake_id, argv, stdin), self.stop), self.secrets)
+                execution = execute(self._command(wake_id, argv, env, stdin), self.stop)
+                execution = hidden(execution, {name: env[name] for name in self.secrets})
+        except ConfigError as error:
+            # A secret that cannot be had just now, such as one whose keeper is locked, may be had later.
+            raise AgentError(str(error), retryable=True) from error
         except OSError as error:
             message = (
                 f"cannot prepare the call of the agent in {self.folder}: {error.strerror}; make room or correct it"
@@ -53,10 +60,10 @@ class CommandAgent:
         reply = execution.stdout.joined()[:REPLY_LIMIT]
         return reply.decode(errors="replace").strip()
 
-    def _command(self, wake_id: str, argv: tuple[str, ...], stdin: bytes | None) -> Command:
+    def _command(self, wake_id: str, argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes | None) -> Command:
         return Command(
             argv=argv,
-            env={**self.env, "HEARTBEAT_WAKE_ID": wake_id},
+            env={**env, "HEARTBEAT_WAKE_ID": wake_id},
             cwd=str(self.folder),
             timeout=self.timeout,
             mark=wake_id,
@@ -117,8 +124,10 @@ def _program(settings: Settings, home: Home, environ: Mapping[str, str]) -> str:
 
 def agent(settings: Settings, home: Home, environ: Mapping[str, str], stop: Event) -> CommandAgent:
     """The agent that `[agent] command` describes; it starts in a folder of its own, away from the ledger."""
-    env = agent_environment(settings, home, environ)
+
+    def variables(wake_id: str) -> Mapping[str, str]:
+        return agent_environment(settings, home, environ, mark=wake_id, stop=stop)
+
     folder = home.cache / "agent"
     argv = (_program(settings, home, environ), *settings.agent.command[1:])
-    secrets = {name: env[name] for name in settings.agent.secrets}
-    return CommandAgent("command", argv, env, settings.agent.timeout, folder, stop, secrets)
+    return CommandAgent("command", argv, variables, tuple(settings.agent.secrets), settings.agent.timeout, folder, stop)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from heartbeat.config.wording import MOST_TOLD, dotted, show, unknown
+from heartbeat.config.secret import is_secret, secret_of
+from heartbeat.config.wording import MOST_TOLD, dotted, show, split, unknown
 from heartbeat.errors import Problem
 
 _DEEPEST = 16
 _LARGEST = 64 * 1024  # bytes of JSON; the kernel allows 128 KiB for one variable
 _LARGEST_INTEGER = 2**63
+_MOST_SECRETS = 50  # each that cannot be had brings a sentence, and they must all fit into one variable
 _PRIVATE = re.compile(r"pass|pw|secret|token|key|auth|cred", re.IGNORECASE)
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -40,7 +42,7 @@ def check_options(options: Mapping[str, Any], file: str, place: Place) -> list[P
             "keep large data in a file and name it",
         )
         problems.append(Problem(file, dotted(place), message, remedy))
-    return problems
+    return problems or _secret_problems(options, file, place)
 
 
 def check_against(declared: Mapping[str, Any], options: Mapping[str, Any], file: str, place: Place) -> list[Problem]:
@@ -50,7 +52,7 @@ def check_against(declared: Mapping[str, Any], options: Mapping[str, Any], file:
         where = (*place, name)
         if name not in declared:
             problems.append(Problem(file, dotted(where), *unknown("option", name, declared)))
-        elif not _fits(value, declared[name]):
+        elif not _fits(value, declared[name]) and not (is_secret(value) and isinstance(declared[name], str)):
             message = f"cannot use {_shown(where, value)}: this option is {_kind(declared[name])}"
             remedy = f"write {_kind(declared[name])}, such as the default {_shown(where, declared[name])}"
             problems.append(Problem(file, dotted(where), message, remedy))
@@ -63,6 +65,38 @@ def variables(options: Mapping[str, Any], place: Place = ()) -> Iterator[tuple[P
         match value:
             case {"env": str(name)} if len(value) == 1 and where != place and _ENV_NAME.fullmatch(name):
                 yield where, name
+
+
+def secret_tables(options: Mapping[str, Any], place: Place = ()) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """What stands as the value of a key and says only where a secret is kept; in a list it would be a source."""
+    for where, value in _walk(options, place):
+        if is_secret(value) and where != place and isinstance(where[-1], str):
+            yield where, value
+
+
+def with_secrets(value: Any, put: Callable[[dict[str, Any]], Any]) -> Any:
+    """The options, or a part of them, with what *put* makes of each of their secret tables in its place."""
+    match value:
+        case dict():
+            return {name: put(below) if is_secret(below) else with_secrets(below, put) for name, below in value.items()}
+        case list():
+            return [with_secrets(below, put) for below in value]
+    return value
+
+
+def _secret_problems(options: Mapping[str, Any], file: str, place: Place) -> list[Problem]:
+    """What keeps the secret tables from being understood; whether the secrets can be had is another matter."""
+    problems, count = [], 0
+    for where, table in secret_tables(options, place):
+        count += 1
+        try:
+            secret_of(table)
+        except ValueError as error:
+            problems.append(Problem(file, dotted(where), *split(error)))
+    if count > _MOST_SECRETS:
+        message = f"cannot keep {count} secrets in the options of one job"
+        problems.append(Problem(file, dotted(place), message, f"make do with {_MOST_SECRETS}"))
+    return problems[:MOST_TOLD]
 
 
 def _walk(value: Any, place: Place, depth: int = 0) -> Iterator[tuple[Place, Any]]:

@@ -1,4 +1,4 @@
-"""Secrets: where each is kept, and reading it at the moment it is needed."""
+"""Secrets: the four places where one may be kept, and reading those of them that need no other program."""
 
 from __future__ import annotations
 
@@ -8,37 +8,74 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeGuard
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from heartbeat.config.fields import Model, Text
 
-_LARGEST = 64 * 1024
-_REMEDY = 'write { env = "NAME" } or { file = "~/path" }'
+LARGEST = 64 * 1024
+"""Bytes of a secret; the kernel allows 128 KiB for one variable."""
+PLACES = ("env", "file", "command", "keyring")
+"""The keys of which a secret has exactly one."""
+
+_SHAPES = {
+    "env": "the name of a variable in quotes",
+    "file": 'a path in quotes, such as "~/.mail-password"',
+    "command": 'a list of texts, such as ["pass", "show", "mail"]',
+    "keyring": 'service and user in quotes with a slash between, such as "mail/me"',
+}
+_REMEDY = (
+    'write { env = "NAME" }, { file = "~/path" }, { command = ["pass", "show", "mail"] } or { keyring = "mail/me" }'
+)
+
+
+def _unusable(place: str) -> ValueError:
+    # The text is not quoted: it may be the secret itself.
+    return ValueError(f"cannot use what stands after {place} (not shown); write {_SHAPES[place]} there")
 
 
 def _variable(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        # Not quoted: it may be the secret itself.
-        raise ValueError("cannot use the text after env (not shown); write the name of a variable there")
+        raise _unusable("env")
     return name
 
 
+def _words(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words or not words[0]:
+        raise _unusable("command")
+    return words
+
+
+def _entry(text: str) -> str:
+    service, _, user = text.rpartition("/")
+    if not service or not user:
+        raise _unusable("keyring")
+    return text
+
+
 class Secret(Model):
-    """The place of a secret, never its value: a variable of heartbeat's own environment, or a file."""
+    """The place of a secret, never its value."""
 
     env: Annotated[str, AfterValidator(_variable)] | None = None
+    """A variable of heartbeat's own environment."""
     file: Text | None = None
+    command: Annotated[tuple[Text, ...], Field(strict=False), AfterValidator(_words)] | None = None
+    """A program and its arguments; the secret is the first line of what it prints."""
+    keyring: Annotated[Text, AfterValidator(_entry)] | None = None
+    """Service and user of an entry in the keyring of the desktop."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Secret:
-        if bool(self.env) == bool(self.file):
+        if len(self.model_fields_set) != 1 or not (self.env or self.file or self.command or self.keyring):
             raise ValueError(f"cannot tell where this secret is kept; {_REMEDY}")
         return self
 
     def read(self, folder: Path, environ: Mapping[str, str]) -> str:
-        """The value; raises ValueError when it cannot be had. *folder* is what a bare file name is relative to."""
+        """The value from a variable or a file; raises ValueError when it cannot be had.
+
+        *folder* is what a bare file name is relative to.
+        """
         if self.env:
             value = environ.get(self.env, "")
             if not value:
@@ -49,6 +86,19 @@ class Secret(Model):
         if not value or "\0" in value:
             raise ValueError(f"cannot use {path}: it is empty or holds a NUL character; put the secret into it")
         return value
+
+
+def is_secret(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a table in the options of a job is meant as a secret."""
+    return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in PLACES
+
+
+def secret_of(table: Mapping[str, Any]) -> Secret:
+    """The secret that a table with one of PLACES describes; raises ValueError, which quotes nothing of it."""
+    try:
+        return Secret.model_validate(table)
+    except ValidationError:
+        raise _unusable(next(iter(table))) from None
 
 
 def expand(text: str, folder: Path, environ: Mapping[str, str]) -> Path:
@@ -73,10 +123,10 @@ def _read_private(path: Path) -> str:
                 raise ValueError(f"cannot use {path}: it is not a file; give the file that holds the secret")
             if facts.st_mode & 0o077:
                 raise ValueError(f"cannot use {path}: others may read or change it; run `chmod 600 {path}`")
-            raw = file.read(_LARGEST + 1)
+            raw = file.read(LARGEST + 1)
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}; put the secret there or correct the path") from None
-    if len(raw) > _LARGEST:
+    if len(raw) > LARGEST:
         raise ValueError(f"cannot use {path}: it is larger than 64 KiB; put only the secret into it")
     try:
         return raw.decode()

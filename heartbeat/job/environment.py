@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from threading import Event
 
 from heartbeat.clock import to_text
 from heartbeat.config import Settings
@@ -13,6 +14,8 @@ from heartbeat.config.wording import split
 from heartbeat.errors import ConfigError, HeartbeatError, Problem
 from heartbeat.folders import make_private
 from heartbeat.job.load import Job
+from heartbeat.job.secrets import handed_over, secrets_of
+from heartbeat.job.vault import Vault
 from heartbeat.paths import Home
 
 
@@ -26,35 +29,46 @@ def environment(
     now: datetime,
     token: str,
     environ: Mapping[str, str],
+    stop: Event | None = None,
 ) -> dict[str, str]:
     """All variables of one run of a job. *environ* is heartbeat's own environment.
 
-    Creates the job's cache folder; raises ConfigError when a secret cannot be had.
+    May take as long as the programs that keep secrets, until *stop* is set. Creates the job's cache folder; raises
+    ConfigError when a secret of the job cannot be had; one of its options is the script's to miss.
     """
+    found = Vault(home.config, environ, settings.search_path(job.env), run_id, stop).read(secrets_of(job))
+    options, handed = handed_over(job.options, found)
     declared = {
         **_base(settings, job.env, job.timing.zone.key, environ),
-        **_read(job.secrets, f"jobs.{job.name}", home, environ),
+        **_values(job.secrets, found, f"jobs.{job.name}", home),
         **home.environment(),
         "HEARTBEAT_JOB": job.name,
         "HEARTBEAT_RUN_ID": run_id,
         "HEARTBEAT_SLOT": to_text(slot) if slot else "",
         "HEARTBEAT_NOW": to_text(now),
         "HEARTBEAT_TOKEN": token,
-        "HEARTBEAT_OPTIONS": to_json(job.options),
+        "HEARTBEAT_OPTIONS": to_json(options),
         "HEARTBEAT_CACHE_DIR": _cache_folder(job.name, home),
         "HEARTBEAT_ZONE": settings.owner.zone,
         "HEARTBEAT_OWNER_EMAILS": ",".join(settings.owner.emails),
+        **handed,
     }
     named = {name: environ[name] for _, name in variables(job.options) if name in environ}
     return {**named, **declared}
 
 
-def agent_environment(settings: Settings, home: Home, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of the agent's child, but for the wake's own; raises ConfigError when a secret cannot be had."""
+def agent_environment(
+    settings: Settings, home: Home, environ: Mapping[str, str], *, mark: str = "", stop: Event | None = None
+) -> dict[str, str]:
+    """The variables of the agent's child, but for the wake's own; raises ConfigError when a secret cannot be had.
+
+    May take as long as the programs that keep secrets, until *stop* is set; they bear *mark*, the id of the wake.
+    """
     agent = settings.agent
+    vault = Vault(home.config, environ, settings.search_path(agent.env), mark, stop)
     return {
         **_base(settings, agent.env, settings.owner.zone, environ),
-        **_read(agent.secrets, "agent", home, environ),
+        **_values(agent.secrets, vault.read(agent.secrets.values()), "agent", home),
         **home.environment(),
     }
 
@@ -69,13 +83,16 @@ def _base(settings: Settings, env: Mapping[str, str], zone: str, environ: Mappin
     return {**base, **env}
 
 
-def _read(secrets: Mapping[str, Secret], key: str, home: Home, environ: Mapping[str, str]) -> dict[str, str]:
+def _values(
+    secrets: Mapping[str, Secret], found: Mapping[Secret, str | ValueError], key: str, home: Home
+) -> dict[str, str]:
     values, problems = {}, []
     for name, secret in secrets.items():
-        try:
-            values[name] = secret.read(home.config, environ)
-        except ValueError as error:
-            problems.append(Problem(str(home.config_file), f"{key}.secrets.{name}", *split(error)))
+        match found[secret]:
+            case ValueError() as error:
+                problems.append(Problem(str(home.config_file), f"{key}.secrets.{name}", *split(error)))
+            case str() as value:
+                values[name] = value
     if problems:
         raise ConfigError(tuple(problems))
     return values

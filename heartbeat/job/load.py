@@ -13,20 +13,21 @@ from zoneinfo import ZoneInfo
 
 from heartbeat.config import JobSettings, Reading, Schedules, Settings, read_job, read_settings
 from heartbeat.config.fields import Dedupe, Dialect
-from heartbeat.config.options import check_against, variables
+from heartbeat.config.options import check_against
 from heartbeat.config.secret import Secret
-from heartbeat.config.wording import MOST_TOLD, at_most, dotted, split
+from heartbeat.config.wording import MOST_TOLD, at_most, dotted
 from heartbeat.errors import ConfigError, Problem
+from heartbeat.job.checking import job_problems, secret_problems
 from heartbeat.job.programs import Program, Programs
 from heartbeat.job.script import Unusable
 from heartbeat.job.timing import KEYS, fault_of, in_words, moved, policy_of, schedules_of, shift_of, timing_of
+from heartbeat.job.vault import Vault
 from heartbeat.paths import Home
 from heartbeat.schedule import Schedule, Timing
 from heartbeat.slots import Policy
 
 _TIMEOUT = timedelta(seconds=60)
 _POLICY = Policy()
-_ALWAYS_SET = ("PATH", "HOME", "LANG", "TZ")
 _HEADER = ("tool", "heartbeat")
 _Value = TypeVar("_Value", bound=Hashable)
 
@@ -86,6 +87,10 @@ class _Ground:
         """The first value that equals this one."""
         return self._shared.setdefault(value, value)  # type: ignore[return-value]
 
+    def vault(self, env: Mapping[str, str]) -> Vault:
+        """Where the secrets of a job with *env* are looked for."""
+        return Vault(self.home.config, self.environ, self.settings.search_path(env) if env else self.search_path)
+
     def table(self, table: dict[str, Any]) -> dict[str, Any]:
         return table or self._nothing
 
@@ -102,7 +107,7 @@ def load(home: Home, environ: Mapping[str, str], *, file: Path | None = None) ->
 def _load_jobs(reading: Reading, ground: _Ground) -> tuple[dict[str, Job], list[Problem]]:
     """The jobs that can run, and what keeps the others, or the agent's secrets, from it."""
     agent = ground.settings.agent
-    problems = _secret_problems(agent.secrets, agent.env, ("agent",), ground)
+    problems = secret_problems(agent.secrets, agent.env, ("agent",), ground.file, ground.vault(agent.env))
     jobs = {}
     for name, table in reading.jobs:
         job, faults = _load_job(name, table, ground)
@@ -119,8 +124,8 @@ def _load_job(name: str, table: Any, ground: _Ground) -> tuple[Job | None, list[
     wanted, problems, broken = read_job(name, table, ground.file)
     if wanted is None:
         return None, problems
-    problems += _secret_problems(wanted.secrets, wanted.env, place, ground)
-    problems += _variable_problems(wanted, place, ground)
+    if wanted.secrets or wanted.options:
+        problems += job_problems(wanted, place, ground.file, ground.vault(wanted.env))
     if "script" in broken:
         return None, problems
     search_path = ground.settings.search_path(wanted.env) if wanted.env else ground.search_path
@@ -209,32 +214,3 @@ def _schedules(
         message, remedy = f"cannot follow {' and '.join(keys)} at once", f"keep one of {', '.join(keys)}"
         raise ConfigError((Problem(file, dotted((*place, keys[1])), message, remedy),))
     return source, given[keys[0]]
-
-
-def _secret_problems(
-    secrets: Mapping[str, Secret], env: Mapping[str, str], place: tuple[str, ...], ground: _Ground
-) -> list[Problem]:
-    """What keeps a secret from being had just now."""
-    problems = []
-    for name, secret in secrets.items():
-        key = dotted((*place, "secrets", name))
-        if name in env:
-            problems.append(Problem(ground.file, key, f"cannot set {name} twice", "keep it in env or in secrets"))
-        try:
-            secret.read(ground.home.config, ground.environ)
-        except ValueError as error:
-            problems.append(Problem(ground.file, key, *split(error)))
-    return problems
-
-
-def _variable_problems(wanted: JobSettings, place: tuple[str, ...], ground: _Ground) -> list[Problem]:
-    """What options refer to as `{ env = "NAME" }` and nobody sets."""
-    if not wanted.options:
-        return []
-    known = {*_ALWAYS_SET, *wanted.env, *wanted.secrets, *ground.environ}
-    remedy = "set it there, or under env or secrets of the job"
-    return [
-        Problem(ground.file, dotted(where), f"cannot find the variable {name} in heartbeat's environment", remedy)
-        for where, name in variables(wanted.options, (*place, "options"))
-        if name not in known and not name.startswith("HEARTBEAT_")
-    ]

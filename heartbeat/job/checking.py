@@ -1,0 +1,49 @@
+"""What keeps the secrets of a configuration from being had just now; no program is run to find out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from heartbeat.config import JobSettings
+from heartbeat.config.options import secret_tables, variables
+from heartbeat.config.secret import Secret, secret_of
+from heartbeat.config.wording import dotted, split
+from heartbeat.errors import Problem
+from heartbeat.job.vault import Vault
+
+ALWAYS_SET = ("PATH", "HOME", "LANG", "TZ")
+"""The variables that every run has whatever is configured; beside them only heartbeat's own."""
+
+
+def secret_problems(
+    secrets: Mapping[str, Secret], env: Mapping[str, str], place: tuple[str, ...], file: str, vault: Vault
+) -> list[Problem]:
+    """Of the table `secrets` at *place*, beside the table *env*."""
+    problems = []
+    for name, secret in secrets.items():
+        key = dotted((*place, "secrets", name))
+        if name in env:
+            problems.append(Problem(file, key, f"cannot set {name} twice", "keep it in env or in secrets"))
+        try:
+            vault.check(secret)
+        except ValueError as error:
+            problems.append(Problem(file, key, *split(error)))
+    return problems
+
+
+def job_problems(wanted: JobSettings, place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
+    """Of a job's secrets, and of its options, where those that are no secret at all were told when they were read."""
+    within, problems = (*place, "options"), secret_problems(wanted.secrets, wanted.env, place, file, vault)
+    known = {*ALWAYS_SET, *wanted.env, *wanted.secrets, *vault.environ}
+    remedy = "set it there, or under env or secrets of the job"
+    for where, name in variables(wanted.options, within):
+        if name not in known and not name.startswith("HEARTBEAT_"):
+            message = f"cannot find the variable {name} in heartbeat's environment"
+            problems.append(Problem(file, dotted(where), message, remedy))
+    for where, table in secret_tables(wanted.options, within):
+        try:
+            if "env" not in table:
+                vault.check(secret_of(table))
+        except ValueError as error:
+            problems.append(Problem(file, dotted(where), *split(error)))
+    return problems
