@@ -10,21 +10,27 @@
 # require_token = true
 #
 # [tool.heartbeat.options]
-# lookahead = "90m"    # how far ahead to look; at least twice `every`, or an event made late is missed
-# sources = []         # { file = "~/me.ics" }, { vdir = "~/cal" }, { url = "https://…" } or { url = { env = "NAME" } },
-#                      # each with a name if you like
-# all_day = false      # tell of all-day events too
+# lookahead = "90m"     # how far ahead to look; at least twice `every`, or an event made late is missed
+# sources = []          # { file = "~/me.ics" }, { vdir = "~/cal" }, { url = "https://…" }, { url = { env = "NAME" } },
+#                       # caldav, gws, icalbuddy; each with a `name` and any of the options below if you like
+# all_day = false       # tell of all-day events too
+# tentative = true      # and of those that are not certain, by their own word or your answer
+# free = true           # and of those during which you are shown as free
+# declined = false      # and of those you declined
+# min_attendees = 0     # only of those with at least so many people; 2 leaves out what you planned for yourself
+# description = false   # with the first 500 characters of what their makers wrote about them
 # ///
-"""Every event that starts between now and now + lookahead, from files, folders and addresses.
+"""Every event that starts between now and now + lookahead, from files, folders, addresses and calendar services.
 
-It keeps no memory: a meeting is reported on each run until it has started, and heartbeat tells of it once, and again
-when it moves or is called off. A source that fails costs only itself: its last good copy stands in for it.
+It keeps no memory of what it told: a meeting is reported on each run until shortly after it has started, and heartbeat
+tells of it once, and again when it moves or is called off. A source that fails costs only itself: its last good copy
+stands in for it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -32,58 +38,83 @@ from typing import Any
 from heartbeat import tick
 from heartbeat.durations import parse_duration, show_duration
 from heartbeat.errors import Invalid
-from heartbeat.sources import SourceFailed
-from heartbeat.sources.cache import AnswerCache
-from heartbeat.sources.calendars import KINDS, Seen, Source, read_calendars
-from heartbeat.sources.lookahead import Window
-from heartbeat.sources.series import Instance
-from heartbeat.sources.text import clean_title
+from heartbeat.sources.calendars import find_kinds
+from heartbeat.sources.entries import Entry, read_entries
+from heartbeat.sources.kept import Cupboard
+from heartbeat.sources.meetings import Calendar, Wanted, Window, meetings
+from heartbeat.sources.occurrence import Occurrence
+from heartbeat.sources.reading import Reader
+from heartbeat.sources.trust import Seen
 
 LONGEST = timedelta(days=31)
-LONGEST_NAME = 100
+MOST_ATTENDEES = 1000
+SOON = timedelta(minutes=15)
 MOST_FINDINGS = 120
+MOST_DESCRIBED = 60
 """Together they must fit into a gate line."""
+CHOICES = tuple(choice.name for choice in fields(Wanted))
+
+
+@dataclass(frozen=True)
+class Source:
+    """One calendar, and what is wanted of it."""
+
+    entry: Entry
+    wanted: Wanted
 
 
 def main() -> None:
-    options = tick.options(__file__)
-    now = tick.now()
-    window = Window(now, now + _lookahead(options), tick.zone(), tick.owner_emails(), _all_day(options))
-    tick.finish(**gate(_sources(options), window, AnswerCache(tick.cache_dir())))
-
-
-def gate(sources: Sequence[Source], window: Window, cache: AnswerCache) -> dict[str, Any]:
-    """The findings and the state of every source, as `tick.finish` takes them."""
+    options, now = tick.options(__file__), tick.now()
+    lookahead = _lookahead(options)
+    wanted = _wanted(options)
+    kinds = find_kinds()
+    settings = {name: (*kind.SETTINGS, *CHOICES) for name, kind in kinds.items()}
+    paths = [name for name, kind in kinds.items() if kind.IS_PATH]
+    sources = [_source(entry, wanted) for entry in read_entries(options["sources"], settings, paths)]
     if not sources:
         # A failed source, so that a forgotten calendar does not look like a calm day for ever.
         message = 'no calendar is configured; add one to the option sources, such as { file = "~/me.ics" }'
-        return {"reason": message, "sources": [{"name": "calendar", "ok": False, "message": message}]}
-    share = max(1, MOST_FINDINGS // len(sources))
+        tick.finish(reason=message, sources=[{"name": "calendar", "ok": False, "message": message}])
+        return
+    cupboard = Cupboard(tick.cache_dir(), frozenset(CHOICES))
+    reader = Reader(kinds, cupboard, now, lookahead, tick.zone(), tick.owner_emails())
+    seen = reader.read_all([(source.entry, source.wanted.description) for source in sources])
+    tick.finish(**gate(sources, seen, reader))
+
+
+def gate(sources: Sequence[Source], seen: Sequence[Seen], reader: Reader) -> dict[str, Any]:
+    """The findings and the state of every source, as `tick.finish` takes them."""
+    until = reader.now + reader.lookahead
+    calendars = [
+        Calendar(one.rows or (), source.wanted, Window(reader.now, until, one.first_at, one.moved))
+        for source, one in zip(sources, seen, strict=True)
+    ]
+    most = MOST_DESCRIBED if any(source.wanted.description for source in sources) else MOST_FINDINGS
+    share = max(1, most // len(sources))
     findings: list[dict[str, Any]] = []
     states = []
-    for source, seen in read_calendars(sources, window, cache):
-        instances = seen.reading.instances if seen.reading else ()
-        findings += [_finding(source.name, instance, window) for instance in instances[:share]]
-        states.append(_state(source.name, seen, share))
-    span = show_duration(window.until - window.now)
+    for source, one, calendar, told in zip(sources, seen, calendars, meetings(calendars), strict=True):
+        findings += [_finding(source.entry.name, occurrence, calendar.window, reader) for occurrence in told[:share]]
+        states.append(_state(source.entry.name, one, len(told), share))
     failed = sum(not state["ok"] for state in states)
-    reason = f"{len(findings) or 'no'} event{'s'[: len(findings) != 1]} within {span}"
+    reason = f"{len(findings) or 'no'} event{'s'[: len(findings) != 1]} within {show_duration(reader.lookahead)}"
     reason += f"; {failed} of {len(states)} sources failed" if failed else ""
     return {"findings": findings, "sources": states, "reason": reason}
 
 
-def _finding(name: str, instance: Instance, window: Window) -> dict[str, Any]:
-    event, start, end = instance.event, instance.start, instance.end
-    digest = sha256(f"{name}\0{event.uid}\0{instance.slot}".encode("utf-8", "replace")).hexdigest()[:32]
+def _finding(name: str, one: Occurrence, window: Window, reader: Reader) -> dict[str, Any]:
+    digest = sha256(f"{name}\0{one.uid}\0{one.slot}".encode("utf-8", "replace")).hexdigest()[:32]
+    soon = not one.all_day and one.start - window.now <= SOON
     return {
         "key": f"{name}:{digest}",
-        "version": f"{_utc(start)}/{_utc(end) if end else ''}",
-        "title": event.title or "(no title)",
+        "version": f"{_utc(one.start)}/{_utc(one.end) if one.end else ''}",
+        "title": one.title or "(no title)",
         "kind": "meeting",
-        "body": _local_time(instance, window),
-        "starts_at": start,
-        # No later than the run that stops reporting it, or its absence would read as a cancellation.
-        "useful_until": start + timedelta(days=1) if event.all_day else start,
+        "body": "\n".join(filter(None, [_local_time(one, reader), one.description])),
+        # No part of the version: what was told is not told again because it comes closer.
+        "urgency": "high" if soon else "normal",
+        "starts_at": one.start,
+        "useful_until": window.useful_until(one),
         "source": name,
         "origin": "third_party",
         "when_absent": "retract",
@@ -94,23 +125,22 @@ def _utc(instant: datetime) -> str:
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _local_time(instance: Instance, window: Window) -> str:
-    start = instance.start.astimezone(window.home)
-    if instance.event.all_day:
+def _local_time(one: Occurrence, reader: Reader) -> str:
+    now, start = reader.now.astimezone(reader.home), one.start.astimezone(reader.home)
+    if one.all_day:
         return f"{start:%Y-%m-%d}, all day"
-    if instance.end is None:
-        return f"{start:%H:%M}"
-    end = instance.end.astimezone(window.home)
-    return f"{start:%H:%M}-{end:%H:%M}" if end.date() == start.date() else f"{start:%H:%M}-{end:%Y-%m-%d %H:%M}"
+    text = f"{start:%H:%M}" if start.date() == now.date() else f"{start:%Y-%m-%d %H:%M}"
+    if one.end is not None:
+        end = one.end.astimezone(reader.home)
+        text += f"-{end:%H:%M}" if end.date() == start.date() else f"-{end:%Y-%m-%d %H:%M}"
+    return text + (", has begun" if start < now else "")
 
 
-def _state(name: str, seen: Seen, share: int) -> dict[str, Any]:
-    reading = seen.reading
-    items = len(reading.instances) if reading else 0
-    notes = [seen.fault, *(reading.warnings if reading else ())]
+def _state(name: str, seen: Seen, items: int, share: int) -> dict[str, Any]:
+    notes = [seen.fault, *seen.warnings]
     if items > share:
         notes.append(f"only the next {share} of {items} events are reported")
-    ok = reading is not None and reading.whole and not seen.fault and items <= share
+    ok = seen.rows is not None and seen.whole and not seen.fault and items <= share
     return {"name": name, "ok": ok, "items": items, "message": "; ".join(note for note in notes if note)}
 
 
@@ -127,60 +157,24 @@ def _lookahead(options: Mapping[str, Any]) -> timedelta:
     return span
 
 
-def _all_day(options: Mapping[str, Any]) -> bool:
-    if not isinstance(options["all_day"], bool):
-        raise Invalid(f"cannot use all_day = {options['all_day']!r}; write true or false")
-    return options["all_day"]
+def _wanted(given: Mapping[str, Any]) -> Wanted:
+    """The choices among the options, or among the settings of one source."""
+    for name in CHOICES:
+        value = given.get(name, 0 if name == "min_attendees" else False)
+        if name == "min_attendees":
+            if type(value) is not int or not 0 <= value <= MOST_ATTENDEES:
+                raise Invalid(f"cannot use {name} = {value!r}; write a number from 0 to {MOST_ATTENDEES}")
+        elif not isinstance(value, bool):
+            raise Invalid(f"cannot use {name} = {value!r}; write true or false")
+    return Wanted(**{name: given[name] for name in CHOICES if name in given})
 
 
-def _sources(options: Mapping[str, Any]) -> list[Source]:
-    entries = options["sources"]
-    if not isinstance(entries, list):
-        raise Invalid('cannot use sources: it must be a list, such as [ { file = "~/me.ics" } ]')
-    names: dict[str, Source] = {}
-    for number, entry in enumerate(entries, 1):
-        source = _source(entry, number)
-        name, count = source.name, 1
-        while name in names:  # findings of two sources must not share their keys
-            count += 1
-            name = f"{source.name} {count}"
-        names[name] = Source(name, source.kind, source.place, source.fault)
-    return list(names.values())
-
-
-def _source(entry: Any, number: int) -> Source:
-    """One entry, checked; the values are not quoted, for an address is a secret."""
-    shape = "write one of file, vdir or url, and a name if you like"
-    name = f"source {number}"
-    if not isinstance(entry, dict):
-        return Source(name, fault=f"cannot use it: it is no table; {shape}")
-    kinds = [kind for kind in KINDS if kind in entry]
-    if len(kinds) != 1 or not set(entry) <= {*KINDS, "name"}:
-        return Source(name, fault=f"cannot use it: it has the keys {', '.join(map(repr, sorted(entry)))}; {shape}")
-    place, given = _value(entry[kinds[0]]), entry.get("name", "")
-    if not place or not isinstance(given, str):
-        return Source(name, fault=f"cannot use it: its {kinds[0]} or name is no text, or a variable not set; {shape}")
-    given = clean_title(given, LONGEST_NAME)
-    if kinds[0] == "url":
-        return _address(given, name, place)
-    path = os.path.join(os.environ.get("HEARTBEAT_HOME", ""), os.path.expanduser(place))
-    return Source(given or clean_title(os.path.basename(path.rstrip("/")), LONGEST_NAME) or name, kinds[0], path)
-
-
-def _value(value: Any) -> str:
-    """The text given, or that of the variable meant by `{ env = "NAME" }`; empty when there is none."""
-    if isinstance(value, dict) and set(value) == {"env"}:
-        value = os.environ.get(str(value["env"]))
-    return value if isinstance(value, str) else ""
-
-
-def _address(given: str, name: str, address: str) -> Source:
-    from heartbeat.sources.fetch import host_of  # imported here: httpx costs more than all the rest
-
+def _source(entry: Entry, wanted: Wanted) -> Source:
+    own = {name: value for name, value in entry.settings.items() if name in CHOICES}
     try:
-        return Source(given or host_of(address), "url", address)
-    except SourceFailed as failed:
-        return Source(given or name, fault=str(failed))
+        return Source(entry, _wanted({**asdict(wanted), **own}))
+    except Invalid as invalid:
+        return Source(replace(entry, fault=str(invalid)), wanted)
 
 
 if __name__ == "__main__":

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, timedelta
 from hashlib import sha256
 
-from heartbeat.sources import ics, zones
+from heartbeat.sources import ics
 from heartbeat.sources.ics import Line
+from heartbeat.sources.moments import Moment, TimeReader
 from heartbeat.sources.text import clean_title
 from heartbeat.sources.zones import Zones
 
-_TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})?(Z?))?")
 _DURATION = re.compile(
     r"\+?P(?:([0-9]{1,5})W)?(?:([0-9]{1,5})D)?(?:T(?:([0-9]{1,5})H)?(?:([0-9]{1,6})M)?(?:([0-9]{1,8})S)?)?"
 )
@@ -21,33 +20,15 @@ _TIMES = frozenset({"DTSTART", "DTEND", "RECURRENCE-ID", "RDATE", "EXDATE"})
 _TEXTS = frozenset(
     {
         "UID", "SUMMARY", "STATUS", "TRANSP", "ATTENDEE", "RRULE", "DURATION", "SEQUENCE", "LAST-MODIFIED", "DTSTAMP",
-        "X-MICROSOFT-CDO-ALLDAYEVENT", "X-MICROSOFT-CDO-BUSYSTATUS",
+        "ORGANIZER", "X-MICROSOFT-CDO-ALLDAYEVENT", "X-MICROSOFT-CDO-BUSYSTATUS",
     }
 )  # fmt: skip
 _ABSENT = frozenset({"DECLINED", "DELEGATED"})
+_TENTATIVE = frozenset({"TENTATIVE"})
+_THINGS = frozenset({"ROOM", "RESOURCE"})
 _CALLED_OFF = re.compile(r"(?i)(?:cancell?ed|abgesagt|annulée?|cancelad[oa]|annullat[oa]|geannuleerd) ?: ")
 TITLE_LIMIT = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """A point of time as it was written: on a wall clock, in a zone; or a whole day."""
-
-    wall: datetime
-    zone: tzinfo
-    whole_day: bool = False
-
-    @property
-    def utc(self) -> datetime:
-        return zones.to_utc(self.wall, self.zone)
-
-    def on_clock_of(self, other: Moment) -> datetime:
-        """The wall-clock time of this moment where *other* was written; a day takes the time of *other*."""
-        if self.whole_day or other.whole_day:
-            return datetime.combine(self.wall, other.wall.time())
-        if self.zone is other.zone:
-            return self.wall
-        return self.utc.astimezone(other.zone).replace(tzinfo=None)
+DESCRIPTION_LIMIT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +50,11 @@ class Event:
     declined: bool
     """By the owner, or handed on to somebody else."""
     all_day: bool
+    tentative: bool
+    """By its own word, or by the owner's answer."""
+    free: bool
+    attendees: int
+    description: str
     revision: tuple[int, str, str, bool]
 
     @property
@@ -87,20 +73,28 @@ class UnreadableEvent(Exception):
 
 
 def read_event(
-    lines: list[str], calendar_zones: Zones, method: str, owner: tuple[str, ...], warnings: list[str]
+    lines: list[str],
+    calendar_zones: Zones,
+    method: str,
+    owner: tuple[str, ...],
+    warnings: list[str],
+    *,
+    description: bool = False,
 ) -> Event:
     """The event that the raw *lines* of a VEVENT describe; a broken line costs only itself.
 
     What was guessed or left out is added to *warnings*, in words of our own.
     """
     fields = _fields(lines)
-    reader = _TimeReader(calendar_zones, warnings)
+    reader = TimeReader(calendar_zones, warnings)
     start = next(reader.moments(fields.get("DTSTART", [])), None)
     slot_lines = fields.get("RECURRENCE-ID", [])
     slot = next(reader.moments(slot_lines), None)
     if start is None or (slot_lines and slot is None):
         raise UnreadableEvent
     title = clean_title(ics.unescape(_first(fields, "SUMMARY")), TITLE_LIMIT)
+    status, busy = _first(fields, "STATUS").upper(), _first(fields, "X-MICROSOFT-CDO-BUSYSTATUS").upper()
+    invited = fields.get("ATTENDEE", [])
     return Event(
         uid=_first(fields, "UID") or _made_uid(start, title),
         title=title,
@@ -111,11 +105,16 @@ def read_event(
         rules=tuple(line.value.strip() for line in fields.get("RRULE", [])),
         extra=tuple(reader.moments(fields.get("RDATE", []))),
         excluded=tuple(reader.moments(fields.get("EXDATE", []))),
+        # Outlook feeds mark a cancelled meeting by a prefix of the title and free time alone.
         cancelled=method == "CANCEL"
-        or _first(fields, "STATUS").upper() == "CANCELLED"
-        or _outlook_cancelled(fields, title),
-        declined=_declined(fields.get("ATTENDEE", []), owner),
+        or status == "CANCELLED"
+        or (busy == "FREE" and _CALLED_OFF.match(title) is not None),
+        declined=_answered(invited, owner, _ABSENT),
         all_day=start.whole_day or _first(fields, "X-MICROSOFT-CDO-ALLDAYEVENT").upper() == "TRUE",
+        tentative="TENTATIVE" in (status, busy) or _answered(invited, owner, _TENTATIVE),
+        free=busy == "FREE" or _first(fields, "TRANSP").upper() == "TRANSPARENT",
+        attendees=_count(invited, fields.get("ORGANIZER", [])),
+        description=clean_title(ics.unescape(_description(lines)), DESCRIPTION_LIMIT) if description else "",
         revision=_revision(fields, cancelled=method == "CANCEL"),
     )
 
@@ -124,45 +123,6 @@ def uid_of(lines: list[str]) -> str:
     """The UID of raw lines, without reading the rest; empty when there is none."""
     line = next((line for line in lines if line[:4].upper() in ("UID:", "UID;")), "")
     return line.partition(":")[2].strip()
-
-
-class _TimeReader:
-    """Reads time values in the zones of one calendar object."""
-
-    def __init__(self, calendar_zones: Zones, warnings: list[str]) -> None:
-        self._zones = calendar_zones
-        self._warnings = warnings
-
-    def moments(self, lines: list[Line]) -> Iterator[Moment]:
-        """Every readable value of the lines; of a period, its start."""
-        for line in lines:
-            for value in line.value.split(","):
-                try:
-                    yield self._moment(value.partition("/")[0].strip().upper(), line.params.get("TZID", ""))
-                except (ValueError, OverflowError):
-                    self._warnings.append("an impossible date was left out")
-
-    def _moment(self, value: str, zone_name: str) -> Moment:
-        match = _TIME.fullmatch(value)
-        if match is None:
-            raise ValueError
-        year, month, day = int(match[1]), int(match[2]), int(match[3])
-        if match[4] is None:
-            moment = Moment(datetime(year, month, day), self._zones.floating, whole_day=True)  # noqa: DTZ001  # wall clock
-        else:
-            second = min(int(match[6] or 0), 59)  # a leap second is the one before it
-            wall = datetime(year, month, day, int(match[4]), int(match[5]), second)  # noqa: DTZ001  # wall clock
-            moment = Moment(wall, UTC if match[7] else self._zone(zone_name))
-        _ = moment.utc  # a year without room for the offset fails here, and not later
-        return moment
-
-    def _zone(self, name: str) -> tzinfo:
-        if not name:
-            return self._zones.floating
-        zone = self._zones.find(name)
-        if zone is None:
-            self._warnings.append("a time in an unknown zone was read in yours")
-        return zone or self._zones.floating
 
 
 def _fields(lines: list[str]) -> dict[str, list[Line]]:
@@ -185,7 +145,7 @@ def _made_uid(start: Moment, title: str) -> str:
     return sha256(f"{start.utc.isoformat()} {title}".encode()).hexdigest()
 
 
-def _end(fields: dict[str, list[Line]], start: Moment, reader: _TimeReader) -> Moment | None:
+def _end(fields: dict[str, list[Line]], start: Moment, reader: TimeReader) -> Moment | None:
     end = next(reader.moments(fields.get("DTEND", [])), None)
     match = _DURATION.fullmatch(_first(fields, "DURATION").upper())
     if end is not None or match is None:
@@ -198,20 +158,30 @@ def _end(fields: dict[str, list[Line]], start: Moment, reader: _TimeReader) -> M
     return Moment(later.replace(tzinfo=None), UTC)
 
 
-def _declined(attendees: list[Line], owner: tuple[str, ...]) -> bool:
-    """Whether every invitation to the owner was turned down; never judged by the name, which anybody may carry."""
-    answers = [line.params.get("PARTSTAT", "").upper() for line in attendees if _addresses(line) & set(owner)]
-    return bool(answers) and all(answer in _ABSENT for answer in answers)
+def _answered(invited: list[Line], owner: tuple[str, ...], answers: frozenset[str]) -> bool:
+    """Whether every invitation to the owner got one of *answers*; never judged by the name, which anybody may carry."""
+    given = [line.params.get("PARTSTAT", "").upper() for line in invited if _addresses(line) & set(owner)]
+    return bool(given) and all(answer in answers for answer in given)
+
+
+def _count(invited: list[Line], organizers: list[Line]) -> int:
+    """How many people meet: rooms are not among them, and the organizer is, whom Outlook does not list."""
+    people = {_mailbox(line) for line in invited if line.params.get("CUTYPE", "").upper() not in _THINGS}
+    return len(people | {_mailbox(line) for line in organizers}) if people else 0
+
+
+def _mailbox(line: Line) -> str:
+    return (line.params.get("EMAIL") or line.value).strip().lower().removeprefix("mailto:")
+
+
+def _description(lines: list[str]) -> str:
+    line = next((line for line in lines if line[:12].upper() in ("DESCRIPTION:", "DESCRIPTION;")), "")
+    parsed = ics.parse(line)
+    return parsed.value if parsed else ""
 
 
 def _addresses(attendee: Line) -> set[str]:
     return {text.strip().lower().removeprefix("mailto:") for text in (attendee.value, attendee.params.get("EMAIL", ""))}
-
-
-def _outlook_cancelled(fields: dict[str, list[Line]], title: str) -> bool:
-    """Outlook feeds mark a cancelled meeting by a prefix of the title and free time alone."""
-    free = _first(fields, "X-MICROSOFT-CDO-BUSYSTATUS").upper() == "FREE"
-    return free and _CALLED_OFF.match(title) is not None
 
 
 def _revision(fields: dict[str, list[Line]], *, cancelled: bool) -> tuple[int, str, str, bool]:

@@ -1,40 +1,132 @@
 """Answers from http addresses, bounded in time and size, with nothing of the address in any message.
 
-The address of a calendar is its password: only the host is ever named. Imports httpx and tenacity; import this module
-only when there is something to fetch.
+The address of a calendar is its password, and an API key stands in every address of its service: only the host is ever
+named. Imports httpx and tenacity; import this module only when there is something to fetch.
 """
 
 from __future__ import annotations
 
 import logging
+import ssl
 import threading
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
+from types import TracebackType
+from typing import Self
 
-import httpx
 import tenacity
 
 import heartbeat
 from heartbeat.sources import SourceFailed
-from heartbeat.sources.cache import Answer
+from heartbeat.sources.answers import FetchFailed, Response, TryAgain, take
+from heartbeat.sources.light import httpx
 
-MAX_BYTES = 20 * 1024 * 1024
+MAX_BYTES = 50 * 1024 * 1024
 MAX_REDIRECTS = 5
 TRIES = 3
-_CHUNK = 64 * 1024
-_PERMANENT = {401: "it wants other credentials", 403: "access is refused", 404: "nothing is there", 410: "it is gone"}
+_OK = frozenset({200})
 _SCHEMES = {"webcal": "https", "webcals": "https", "http": "http", "https": "https"}
+_SEE_OTHER = 303
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to fetch, and what is known of it."""
+    """What to ask for."""
 
     address: str
-    known: Answer | None = None
+    """http, https or webcal; may hold a user and a password."""
+    method: str = "GET"
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent to the first origin alone: a redirect must not carry a token away."""
+    credentials: tuple[str, str] | None = None
+    """User and password (Basic), for the first origin alone."""
+    etag: str = ""
+    last_modified: str = ""
+    """Validators of what is known already; then the answer may be `unchanged`."""
+    accepted: frozenset[int] = _OK
+    """The statuses that are an answer."""
+    max_bytes: int = MAX_BYTES
+    tries: int = TRIES
+
+
+class Fetcher:
+    """Asks servers, with one set of connections; a context manager.
+
+    *now* is for a Retry-After that names an instant; *ca_file* is trusted instead of the usual authorities.
+    """
+
+    def __init__(self, now: datetime, ca_file: str = "") -> None:
+        for name in ("httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)  # they log whole addresses
+        self._now = now
+        self._clients = _Clients(ca_file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clients.close()
+
+    def fetch(self, request: Request, seconds: float = 20.0) -> Response:
+        """The answer to one request within *seconds*, whatever the server does; raises SourceFailed."""
+        answer = self.fetch_all({"": request}, seconds)[""]
+        if isinstance(answer, SourceFailed):
+            raise answer
+        return answer
+
+    def fetch_all(self, requests: Mapping[str, Request], seconds: float = 20.0) -> dict[str, Response | SourceFailed]:
+        """The answer to each request, side by side, within *seconds* in all, whatever the servers do."""
+        deadline = monotonic() + seconds
+        results: dict[str, Response | SourceFailed] = {}
+
+        def work(name: str, errand: _Errand) -> None:
+            try:
+                results.setdefault(name, _fetch(errand))
+            except SourceFailed as failed:
+                results.setdefault(name, failed)
+            except Exception as error:  # noqa: BLE001  # its text may hold the address
+                results.setdefault(name, FetchFailed(f"cannot fetch: {type(error).__name__}; please report this"))
+
+        # Threads, left behind at the deadline: nothing else bounds a look-up of a name or a drip of headers.
+        threads = [
+            threading.Thread(
+                target=work, args=(name, _Errand(request, self._clients, self._now, deadline)), daemon=True
+            )
+            for name, request in requests.items()
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, deadline - monotonic()))
+        late = f"cannot fetch: no whole answer within {seconds:g} s; see whether the server is slow or down"
+        return {name: results.setdefault(name, FetchFailed(late)) for name in requests}
+
+
+class _Clients:
+    """A client a scheme, made when it is first needed: to load the authorities costs more than an answer of 304."""
+
+    def __init__(self, ca_file: str) -> None:
+        self._trust = _trust(ca_file) if ca_file else None
+        self._made: dict[str, httpx.Client] = {}
+        self._lock = threading.Lock()
+
+    def of(self, scheme: str) -> httpx.Client:
+        with self._lock:
+            if scheme not in self._made:
+                # Without TLS nobody needs to be trusted.
+                trust = (self._trust or True) if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                self._made[scheme] = httpx.Client(headers=_headers(), verify=trust)
+            return self._made[scheme]
+
+    def close(self) -> None:
+        with self._lock:
+            for client in self._made.values():
+                client.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +134,7 @@ class _Errand:
     """One request on its way."""
 
     request: Request
-    client: httpx.Client
+    clients: _Clients
     now: datetime
     deadline: float
 
@@ -52,68 +144,26 @@ class _Errand:
         return max(self.deadline - monotonic(), 0.1)
 
 
-class _TryAgain(SourceFailed):
-    """A failure that may be over in a moment."""
-
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
-
-
-def host_of(address: str) -> str:
-    """The host of a usable address; raises SourceFailed for any other."""
-    return _url(address).host
-
-
-def fetch_all(
-    requests: Mapping[str, Request], now: datetime, seconds: float = 20.0
-) -> dict[str, Answer | SourceFailed]:
-    """The answer to each request, side by side, within *seconds* in all, whatever the servers do.
-
-    An unchanged answer is the known one with *now* as its `current_at`.
-    """
-    for name in ("httpx", "httpcore"):
-        logging.getLogger(name).setLevel(logging.WARNING)  # they log whole addresses
-    deadline = monotonic() + seconds
-    results: dict[str, Answer | SourceFailed] = {}
-
-    def work(name: str, errand: _Errand) -> None:
-        try:
-            results.setdefault(name, _fetch(errand))
-        except SourceFailed as failed:
-            results.setdefault(name, failed)
-        except Exception as error:  # noqa: BLE001  # its text may hold the address
-            results.setdefault(name, SourceFailed(f"cannot fetch: {type(error).__name__}; please report this"))
-
-    client = httpx.Client(headers=_headers())
-    # Threads, left behind at the deadline: nothing else bounds a look-up of a name or a drip of headers.
-    threads = [
-        threading.Thread(target=work, args=(name, _Errand(request, client, now, deadline)), daemon=True)
-        for name, request in requests.items()
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(max(0.0, deadline - monotonic()))
-    client.close()
-    late = SourceFailed(f"cannot fetch: no whole answer within {seconds:g} s; see whether the server is slow or down")
-    return {name: results.setdefault(name, late) for name in requests}
-
-
 def _headers() -> dict[str, str]:
     # Packed answers can be bombs, so none is asked for.
-    agent = f"heartbeat/{heartbeat.__version__}"
-    return {"Accept": "text/calendar, */*;q=0.5", "Accept-Encoding": "identity", "User-Agent": agent}
+    return {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": f"heartbeat/{heartbeat.__version__}"}
 
 
-def _fetch(errand: _Errand) -> Answer:
+def _trust(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ValueError):
+        raise SourceFailed("cannot use ca_file: it holds no certificates; name a PEM file that can be read") from None
+
+
+def _fetch(errand: _Errand) -> Response:
     attempts = tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(_TryAgain),
-        stop=tenacity.stop_after_attempt(TRIES) | tenacity.stop_before_delay(errand.left),
+        retry=tenacity.retry_if_exception_type(TryAgain),
+        stop=tenacity.stop_after_attempt(errand.request.tries) | tenacity.stop_before_delay(errand.left),
         wait=_pause,
         reraise=True,
     )
-    answer: Answer = attempts(_follow, errand)
+    answer: Response = attempts(_follow, errand)
     return answer
 
 
@@ -122,98 +172,63 @@ _growing = tenacity.wait_exponential(multiplier=0.5, max=5) + tenacity.wait_rand
 
 def _pause(state: tenacity.RetryCallState) -> float:
     error = state.outcome.exception() if state.outcome else None
-    asked = error.retry_after if isinstance(error, _TryAgain) else None
+    asked = error.retry_after if isinstance(error, TryAgain) else None
     return _growing(state) if asked is None else asked
 
 
-def _follow(errand: _Errand) -> Answer:
-    """Ask, and follow redirects: never from https to http, and with credentials for the first host alone."""
-    url = _url(errand.request.address)
+def _follow(errand: _Errand) -> Response:
+    """Ask, and follow redirects: never from https to http, and with secrets for the first origin alone."""
+    request = errand.request
+    url, method, body = _url(request.address), request.method, request.body
     origin = _origin(url)
-    auth = (url.username, url.password) if url.userinfo else None
+    credentials = request.credentials or ((url.username, url.password) if url.userinfo else None)
     for _ in range(MAX_REDIRECTS + 1):
         bare = url.copy_with(userinfo=b"")
-        answer = _ask(errand, bare, auth if _origin(bare) == origin else None)
-        if isinstance(answer, Answer):
+        at_home = _origin(bare) == origin
+        headers = {**_validators(request), **(request.headers if at_home else {})}
+        client = errand.clients.of(bare.scheme)
+        call = client.build_request(method, bare, content=body or None, headers=headers, timeout=errand.left)
+        answer = _ask(errand, client, call, credentials if at_home else None)
+        if isinstance(answer, Response):
             return answer
-        if url.scheme == "https" and answer.scheme != "https":
-            raise SourceFailed("cannot fetch: it redirects to an unprotected address; ask its owner for the right one")
-        url = answer
-    raise SourceFailed(f"cannot fetch: more than {MAX_REDIRECTS} redirects; ask its owner for the right address")
+        status, target = answer
+        if url.scheme == "https" and target.scheme != "https":
+            raise FetchFailed("cannot fetch: it redirects to an unprotected address; ask its owner for the right one")
+        url = target
+        if status == _SEE_OTHER:
+            method, body = "GET", b""
+    raise FetchFailed(f"cannot fetch: more than {MAX_REDIRECTS} redirects; ask its owner for the right address")
 
 
-def _ask(errand: _Errand, url: httpx.URL, auth: tuple[str, str] | None) -> Answer | httpx.URL:
-    """One request: the answer, or where to go instead."""
-    headers = _validators(errand.request.known)
-    credentials = auth or httpx.USE_CLIENT_DEFAULT
+def _ask(
+    errand: _Errand, client: httpx.Client, call: httpx.Request, credentials: tuple[str, str] | None
+) -> Response | tuple[int, httpx.URL]:
+    """One request: the answer, or with which status it sends us where."""
+    request = errand.request
     try:
-        with errand.client.stream("GET", url, headers=headers, auth=credentials, timeout=errand.left) as response:
+        response = client.send(call, stream=True, auth=credentials or httpx.USE_CLIENT_DEFAULT)
+        try:
             if response.has_redirect_location:
-                return _url(str(url.join(response.headers["location"])))
-            return _answer(response, errand)
+                return response.status_code, _url(str(call.url.join(response.headers["location"])))
+            return take(response, request.accepted, request.max_bytes, errand.deadline, errand.now)
+        finally:
+            response.close()
     except httpx.TimeoutException:
-        raise SourceFailed("cannot fetch: the server is too slow; see whether it is down") from None
+        raise FetchFailed("cannot fetch: the server is too slow; see whether it is down") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         # Its text holds the address, so only its kind is told.
         why = "its certificate is not trusted" if "CERTIFICATE_VERIFY" in str(error) else type(error).__name__
-        raise _TryAgain(f"cannot fetch: {why}; see whether the server and the network are up") from None
+        raise TryAgain(f"cannot fetch: {why}; see whether the server and the network are up") from None
 
 
-def _answer(response: httpx.Response, errand: _Errand) -> Answer:
-    known = errand.request.known
-    if response.status_code == httpx.codes.NOT_MODIFIED and known is not None:
-        return Answer(known.body, known.etag, known.last_modified, errand.now)
-    _check_status(response)
-    body = b"".join(_bounded(response, errand.deadline))
-    etag, last_modified = (response.headers.get(name, "") for name in ("etag", "last-modified"))
-    return Answer(body, etag, last_modified, errand.now)
-
-
-def _validators(known: Answer | None) -> dict[str, str]:
-    pairs = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified} if known else {}
+def _validators(request: Request) -> dict[str, str]:
+    pairs = {"If-None-Match": request.etag, "If-Modified-Since": request.last_modified}
     return {name: value for name, value in pairs.items() if value}
 
 
-def _check_status(response: httpx.Response) -> None:
-    code = response.status_code
-    if code == httpx.codes.OK:
-        return
-    if code == httpx.codes.TOO_MANY_REQUESTS or code >= httpx.codes.INTERNAL_SERVER_ERROR:
-        asked = response.headers.get("retry-after", "")
-        after = float(asked) if asked.isascii() and asked.isdigit() else None
-        raise _TryAgain(f"cannot fetch: the server answers {code}; it may be over later", after)
-    why = _PERMANENT.get(code, "this is no calendar")
-    raise SourceFailed(f"cannot fetch: the server answers {code}, {why}; check the address")
-
-
-def _bounded(response: httpx.Response, deadline: float) -> Iterator[bytes]:
-    """The decoded body in pieces, as long as size and time allow."""
-    unpack = _unpacker(response.headers.get("content-encoding", "identity").strip().lower())
-    size = 0
-    for raw in response.iter_raw(_CHUNK):
-        piece = unpack(raw, MAX_BYTES + 1 - size)
-        size += len(piece)
-        if size > MAX_BYTES:
-            raise SourceFailed(f"cannot fetch: the answer is over {MAX_BYTES >> 20} MiB; use a smaller calendar")
-        if monotonic() > deadline:
-            raise SourceFailed("cannot fetch: the server is too slow; see whether it is down")
-        yield piece
-
-
-def _unpacker(encoding: str) -> Callable[[bytes, int], bytes]:
-    if encoding in ("", "identity"):
-        return lambda raw, _most: raw
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise SourceFailed("cannot fetch: the answer is packed in a way nobody asked for; check the address")
-    inflate = zlib.decompressobj(wbits=47)
-
-    def unpack(raw: bytes, most: int) -> bytes:
-        try:
-            return inflate.decompress(raw, most)
-        except zlib.error:
-            raise SourceFailed("cannot fetch: the answer is packed wrongly; it may be over later") from None
-
-    return unpack
+def host_of(address: str) -> str:
+    """The host of a usable address; raises SourceFailed for any other."""
+    return _url(address).host
 
 
 def _url(address: str) -> httpx.URL:
@@ -224,7 +239,7 @@ def _url(address: str) -> httpx.URL:
             return url.copy_with(scheme=scheme)
     except (httpx.InvalidURL, ValueError):
         pass
-    raise SourceFailed("cannot use the address; write it like https://host/path, with http, https or webcal")
+    raise FetchFailed("cannot use the address; write it like https://host/path, with http, https or webcal")
 
 
 def _origin(url: httpx.URL) -> tuple[str, str, int | None]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
+from hashlib import sha256
 
 from heartbeat.sources import SourceFailed
-from heartbeat.sources.ics import holds_calendar
 
-MAX_BYTES = 20 * 1024 * 1024
+MAX_BYTES = 50 * 1024 * 1024
 
 
 def read_file(path: str) -> bytes:
@@ -37,6 +38,8 @@ def read_file(path: str) -> bytes:
 
 def read_calendar(path: str) -> bytes:
     """The bytes of a file that holds a calendar."""
+    from heartbeat.sources.ics import holds_calendar  # imported here: most runs read no file
+
     content = read_file(path)
     if not holds_calendar(content):
         what = "it holds no calendar" if content.strip() else "it is empty"
@@ -52,6 +55,20 @@ def calendar_files(folder: str) -> list[str]:
         name = os.path.basename(folder.rstrip("/"))
         raise SourceFailed(f"cannot list {name!r}: {_why(error)}; mend the path or its permissions") from None
     return [os.path.join(folder, name) for name in sorted(names) if name.endswith(".ics") and not name.startswith(".")]
+
+
+def fingerprint_of(paths: Iterable[str]) -> str:
+    """Changes with any of the files, whether it is written in place or replaced; raises no error of its own."""
+    digest = sha256()
+    for path in paths:
+        try:
+            seen = os.stat(path)
+        except (OSError, ValueError):
+            return ""  # to read it will tell
+        # ctime too: a copy that keeps the times of its original, or other permissions, change nothing else.
+        facts = (path, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
+        digest.update(repr(facts).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _why(error: Exception) -> str:

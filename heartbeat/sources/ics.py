@@ -122,10 +122,11 @@ def _lines(content: bytes) -> Iterator[str]:
         # A lone CR ends a line only where nothing else does, or a title could begin a line of its own.
         content = content.replace(b"\r", b"\n")
     unfolded = re.sub(rb"\n[ \t]", b"", content)
-    try:
+    if unfolded.isascii():
         yield from unfolded.decode().split("\n")
-    except UnicodeDecodeError:
-        yield from (_decoded(line) for line in unfolded.split(b"\n"))
+    else:
+        # Line by line: one emoji would make the text of a whole feed four times as large.
+        yield from map(_decoded, unfolded.split(b"\n"))
 
 
 def _decoded(line: bytes) -> str:

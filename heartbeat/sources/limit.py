@@ -9,6 +9,8 @@ from types import FrameType
 
 _AGAIN = 0.1
 """Should a library swallow the first interruption, the next one follows."""
+TOO_LARGE = 3
+"""The exit status of a process whose memory did not suffice."""
 
 
 class OutOfTime(Exception):

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from math import prod
 
-from heartbeat.sources.events import Moment
+from heartbeat.sources.moments import Moment
 
 _FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY")
 _BOMBS = ("MINUTELY", "SECONDLY")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.benchmarks import basics, lateness, rest
+from tests.benchmarks import basics, feeds, lateness, mail, rest
 from tests.benchmarks.tools import NotStarted
 
 
@@ -27,6 +27,8 @@ def main() -> int:
         "second": lateness.second,
         "burst": lateness.burst,
         "scale": rest.scale,
+        "feeds": feeds.feeds,
+        "mail": mail.mail,
     }
     names = sys.argv[1:] or list(known)
     if strange := [name for name in names if name not in known]:
