@@ -124,7 +124,18 @@ def hostile_home(place: Place) -> list[str]:
     ids.append(place.data("tick", "check")["run_id"])
     place.says("check", f"{HOSTILE}\n{HOSTILE}")
     ids += [place.data("tick", "check")["run_id"] for _ in range(3)]
-    place.data("queue", "add", "--message", HOSTILE.replace("\0", ""), "--due", iso(0), "--key", "k\x1b[2J\u202e")
+    place.data(
+        "queue",
+        "add",
+        "--message",
+        HOSTILE.replace("\0", ""),
+        "--due",
+        iso(0),
+        "--key",
+        "k",
+        "--source",
+        "s\x1b[2J\u202e",
+    )
     with open_ledger(place.state / "ledger.db") as ledger:
         ids += [found.id for found in ledger.findings()]
         ids += [wake.id for wake in ledger.wakes()]

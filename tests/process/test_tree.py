@@ -28,9 +28,17 @@ LONG = 60.0
 
 @pytest.fixture(autouse=True)
 def reaper() -> Iterator[None]:
+    forget_the_dead()
     become_reaper()
     yield
     no_reaper()
+
+
+def forget_the_dead() -> None:
+    """Other tests of this process may have inherited children that ended; those are not what is looked for here."""
+    for peer in pids.children(os.getpid()):
+        if peer.dead:
+            os.waitpid(peer.pid, 0)
 
 
 def no_reaper() -> None:
