@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import re
 import ssl
 import subprocess
 import sys
@@ -286,3 +288,46 @@ print("rich" in sys.modules, "click" in sys.modules, "httpx._main" in sys.module
 """
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False", "False", "Client"]
+
+
+# Digest
+
+
+def challenged(handler: Any) -> None:
+    """A server that wants Digest (RFC 7616) and accepts the right answer alone."""
+    shown = handler.headers.get("Authorization", "")
+    fields = dict(re.findall(r'(\w+)="?([^",]+)"?', shown)) if shown.startswith("Digest ") else {}
+    a1, a2 = md5(f"me:realm:{PASSWORD}"), md5(f"GET:{handler.path}")
+    wanted = md5(f"{a1}:abc:{fields.get('nc')}:{fields.get('cnonce')}:auth:{a2}")
+    if fields.get("response") == wanted:
+        handler.reply(body=ics("One"))
+    else:
+        handler.reply(401, b"who are you?" * 1000, www_authenticate='Digest realm="realm", nonce="abc", qop="auth"')
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+PASSWORD = "a canary"
+
+
+def test_a_server_that_wants_digest_gets_it(server: Server) -> None:
+    server.play = challenged
+    assert isinstance(get(server, credentials=("me", PASSWORD)), Response)
+    assert [headers["Authorization"].split()[0] for _, headers in server.asked] == ["Basic", "Digest"]
+
+
+def test_a_wrong_password_is_shown_once_in_each_way(server: Server) -> None:
+    server.play = challenged
+    answer = get(server, credentials=("me", "wrong"))
+    assert isinstance(answer, FetchFailed)
+    assert (answer.status, len(server.asked)) == (401, 2)
+
+
+@pytest.mark.parametrize("challenge", ["Digest", "Digest realm", 'Digest realm="x", algorithm="none"', "Basic", ""])
+def test_a_challenge_that_is_none_is_a_refusal(server: Server, challenge: str) -> None:
+    server.play = plays({"code": 401, "www_authenticate": challenge})
+    answer = get(server, credentials=("me", PASSWORD))
+    assert isinstance(answer, FetchFailed)
+    assert PASSWORD not in str(answer)

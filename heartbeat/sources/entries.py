@@ -113,7 +113,7 @@ def _short(kind: str, place: str, paths: Collection[str]) -> str:
 def _unknown_key(key: str, kind: str, known: Collection[str]) -> str:
     import difflib  # imported here: only for a key that is wrong
 
-    close = difflib.get_close_matches(key, known, n=1)
+    close = difflib.get_close_matches(key, ["name", *known], n=1)
     suggestion = f"did you mean {close[0]!r}? " if close else ""
     listed = ", ".join(["name", *known])
     return f"cannot use the key {clean_title(key, 40)!r}: {suggestion}{kind} knows {listed}"

@@ -7,7 +7,6 @@ named. Imports httpx and tenacity; import this module only when there is somethi
 from __future__ import annotations
 
 import logging
-import ssl
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from typing import Self
 
 import tenacity
 
-import heartbeat
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.answers import FetchFailed, Response, TryAgain, take
+from heartbeat.sources.clients import Clients, send
 from heartbeat.sources.light import httpx
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -42,7 +41,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent to the first origin alone: a redirect must not carry a token away."""
     credentials: tuple[str, str] | None = None
-    """User and password (Basic), for the first origin alone."""
+    """User and password (Basic, or Digest if asked for), for the first origin alone."""
     etag: str = ""
     last_modified: str = ""
     """Validators of what is known already; then the answer may be `unchanged`."""
@@ -62,7 +61,7 @@ class Fetcher:
         for name in ("httpx", "httpcore"):
             logging.getLogger(name).setLevel(logging.WARNING)  # they log whole addresses
         self._now = now
-        self._clients = _Clients(ca_file)
+        self._clients = Clients(ca_file)
 
     def __enter__(self) -> Self:
         return self
@@ -107,34 +106,12 @@ class Fetcher:
         return {name: results.setdefault(name, FetchFailed(late)) for name in requests}
 
 
-class _Clients:
-    """A client a scheme, made when it is first needed: to load the authorities costs more than an answer of 304."""
-
-    def __init__(self, ca_file: str) -> None:
-        self._trust = _trust(ca_file) if ca_file else None
-        self._made: dict[str, httpx.Client] = {}
-        self._lock = threading.Lock()
-
-    def of(self, scheme: str) -> httpx.Client:
-        with self._lock:
-            if scheme not in self._made:
-                # Without TLS nobody needs to be trusted.
-                trust = (self._trust or True) if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-                self._made[scheme] = httpx.Client(headers=_headers(), verify=trust)
-            return self._made[scheme]
-
-    def close(self) -> None:
-        with self._lock:
-            for client in self._made.values():
-                client.close()
-
-
 @dataclass(frozen=True, slots=True)
 class _Errand:
     """One request on its way."""
 
     request: Request
-    clients: _Clients
+    clients: Clients
     now: datetime
     deadline: float
 
@@ -142,18 +119,6 @@ class _Errand:
     def left(self) -> float:
         """Seconds that remain; never nothing, which httpx would take for no limit."""
         return max(self.deadline - monotonic(), 0.1)
-
-
-def _headers() -> dict[str, str]:
-    # Packed answers can be bombs, so none is asked for.
-    return {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": f"heartbeat/{heartbeat.__version__}"}
-
-
-def _trust(ca_file: str) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ValueError):
-        raise SourceFailed("cannot use ca_file: it holds no certificates; name a PEM file that can be read") from None
 
 
 def _fetch(errand: _Errand) -> Response:
@@ -206,7 +171,7 @@ def _ask(
     """One request: the answer, or with which status it sends us where."""
     request = errand.request
     try:
-        response = client.send(call, stream=True, auth=credentials or httpx.USE_CLIENT_DEFAULT)
+        response = send(client, call, credentials)
         try:
             if response.has_redirect_location:
                 return response.status_code, _url(str(call.url.join(response.headers["location"])))
