@@ -17,7 +17,7 @@ from heartbeat.absence import missed_once_more
 from heartbeat.clock import new_id
 from heartbeat.decide import Rules, decide
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
-from heartbeat.faults import backoff_until, weigh
+from heartbeat.faults import INCIDENT_AFTER, backoff_until, weigh
 from heartbeat.gate import judge
 from heartbeat.job import Config, Job
 from heartbeat.job.environment import environment
@@ -205,7 +205,7 @@ def _report(run: Run, judgement: Judgement, plan: Plan, wake_id: str | None) -> 
     fields = {"job": run.job, "run": run.id, "verdict": judgement.verdict, "reason": judgement.reason}
     event("run_ended", level=level, **fields, findings=findings, wake=wake_id)
     for change in plan.faults:
-        if change.opens:
+        if change.opens and change.streak.faults == INCIDENT_AFTER:  # in later runs it is no news
             warn("incident", subject=change.streak.subject, faults=change.streak.faults, error=change.streak.message)
         elif change.resolves:
             event("recovered", subject=change.streak.subject)

@@ -65,9 +65,10 @@ def decide(judgement: Judgement, view: View, rules: Rules, now: datetime) -> tup
     known = dict(view.known)
     decisions = []
     for finding in judgement.gate.findings:
-        first_look = finding.scope != "" and finding.scope not in view.scopes
+        met = known.get(finding.key)
+        first_look = met is None and finding.scope != "" and finding.scope not in view.scopes
         case = _Case(finding, judgement.verdict, rules, now, first_look=first_look)
-        decision = _meet(case, known.get(finding.key))
+        decision = _meet(case, met)
         decisions.append(decision)
         _follow(known, decision)
     missed = (_miss(known, rules, now) for known in absent(judgement, view))
@@ -103,7 +104,7 @@ def _miss(known: Known, rules: Rules, now: datetime) -> Decision | None:
     finding = known.finding
     if finding.when_absent is WhenAbsent.KEEP or may_come_back(known):
         return None
-    if rules.changed:
+    if rules.changed or known.unsure:
         return _drop(finding, Change.FORGOTTEN, known, "the job's options changed: it need not be gone", "absent")
     if finding.when_absent is WhenAbsent.FORGET or (finding.useful_until is not None and finding.useful_until < now):
         return _drop(finding, Change.FORGOTTEN, known, "it is no longer reported; its return will be new", "absent")

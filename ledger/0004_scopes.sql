@@ -3,6 +3,7 @@
 ALTER TABLE findings ADD COLUMN scope TEXT NOT NULL DEFAULT '';
 ALTER TABLE findings ADD COLUMN absences INTEGER NOT NULL DEFAULT 1;  -- runs in a row that must miss it
 ALTER TABLE findings ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;    -- runs in a row that did
+ALTER TABLE findings ADD COLUMN unsure INTEGER NOT NULL DEFAULT 0;    -- 1: the options changed since it was reported
 
 CREATE TABLE scopes (
     job     TEXT NOT NULL,

@@ -140,10 +140,26 @@ def test_a_configuration_that_cannot_be_read_is_a_message(place: Place) -> None:
     assert "config.toml" in place.error("check", status=4)
 
 
-def test_a_secret_that_is_not_there_is_found_before_anything_runs(place: Place) -> None:
-    place.configure(CONFIG + '[jobs.check.secrets]\nTOKEN = { env = "NOT_SET_ANYWHERE" }\n')
-    assert "NOT_SET_ANYWHERE" in place.error("tick", "check", status=4)
-    assert not place.state.exists()
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ('{ env = "NOT_SET_ANYWHERE" }', "cannot find the variable NOT_SET_ANYWHERE"),
+        ('{ file = "not-there" }', "cannot read"),
+        ('{ command = ["no-such-program"] }', "cannot run 'no-such-program' for a secret"),
+    ],
+)
+def test_a_secret_that_is_not_there_is_found_by_check_and_costs_only_its_job(
+    place: Place, missing: str, message: str
+) -> None:
+    place.script("other")
+    place.says("other", {"wakeAgent": False})
+    place.configure(f"{CONFIG}[jobs.check.secrets]\nTOKEN = {missing}\n[jobs.other]\nevery = '1h'\n")
+    assert message in place.error("check", status=4)
+    assert place.data("tick", "other")["verdict"] == "quiet"
+    assert {job["job"] for job in place.data("jobs")["jobs"]} == {"check", "other"}
+    failed = place.data("tick", "check")
+    assert failed["verdict"] == "failed"
+    assert message in failed["message"]
 
 
 def test_the_demo_shows_every_fate_in_one_screen(place: Place) -> None:

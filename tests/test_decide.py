@@ -316,6 +316,30 @@ def test_what_is_found_at_the_first_look_at_a_scope_is_known_and_what_comes_late
     assert short(decide_one(judged(Verdict.WAKE, finding()), looked_at())) == "wake new"
 
 
+@pytest.mark.parametrize("name", sorted(HOLDS.keys() - {"nothing"}))
+def test_the_first_look_at_a_scope_takes_nothing_from_what_its_key_held_before(name: str) -> None:
+    known = HOLDS[name]
+    assert known is not None
+    newer = judged(Verdict.WAKE, finding(version="2", scope="new"))
+    without = judged(Verdict.WAKE, finding(version="2"))
+    assert short(decide_one(newer, view(known))) == short(decide_one(without, view(known)))
+
+
+@pytest.mark.parametrize("when_absent", [WhenAbsent.FORGET, WhenAbsent.RETRACT])
+@pytest.mark.parametrize("name", sorted(HOLDS.keys() - {"nothing"}))
+def test_what_may_be_missing_because_the_options_changed_is_forgotten(name: str, when_absent: WhenAbsent) -> None:
+    known = HOLDS[name]
+    assert known is not None
+    unsure = replace(known, finding=finding(when_absent=when_absent), unsure=True)
+    decision = decide_one(judged(Verdict.WAKE), view(unsure))
+    assert (short(decision), decision.reason) == (
+        "drop forgotten",
+        "the job's options changed: it need not be gone",
+    )
+    patient = replace(unsure, finding=finding(when_absent=when_absent, absences=2))
+    assert decide(judged(Verdict.WAKE), view(patient), Rules(), NOW) == ()
+
+
 def test_a_change_of_what_was_known_at_the_first_look_is_told_as_an_update() -> None:
     known = held(State.KNOWN, "baseline", item=finding(scope="x"))
     seen = looked_at("x", known=(known,))

@@ -74,6 +74,11 @@ def problems_at(folder: Path, config: str, **environ: str) -> tuple[Problem, ...
     return caught.value.problems
 
 
+def unready_at(folder: Path, config: str, **environ: str) -> tuple[Problem, ...]:
+    """What only those who need it will miss: the configuration is good all the same."""
+    return load_at(folder, config, **environ).unready
+
+
 def header_of(text: str | bytes) -> Any:
     raw = text.encode() if isinstance(text, str) else text
     return read_header(Script(Path("/jobs/x.sh"), shipped=False, mode=0o755, head=raw))
@@ -580,8 +585,8 @@ def test_faults_of_settings_scripts_headers_and_secrets_are_told_at_once(tmp_pat
         """,
     )
     assert [problem.key for problem in problems] == [
-        *("agent.attempts", "agent.secrets.KEY", "jobs.gone.every", "jobs.gone.script", "jobs.bare.script", ""),
-        *("jobs.good.secrets.KEY", "jobs.good.options.nonsense", "jobs.good.options.depth"),
+        *("agent.attempts", "jobs.gone.every", "jobs.gone.script", "jobs.bare.script", ""),
+        *("jobs.good.options.nonsense", "jobs.good.options.depth", "agent.secrets.KEY", "jobs.good.secrets.KEY"),
     ]
 
 
@@ -665,7 +670,9 @@ def test_every_shipped_example_loads_where_its_scripts_are(tmp_path: Path, path:
         script_at(tmp_path / "home/jobs" / name)
     for name in ("hermes/scripts/watch_prices.sh", "nanoclaw/inbox_count.sh", "bin/new-year"):
         script_at(tmp_path / name)
-    assert load_at(tmp_path, path.read_text()).jobs
+    loaded = load_at(tmp_path, path.read_text())
+    assert loaded.jobs
+    assert all("cannot run 'pass' for a secret" in problem.message for problem in loaded.unready)
 
 
 # Secrets
@@ -697,7 +704,7 @@ def test_a_secret_file_that_cannot_be_used_is_told_without_its_content(
 ) -> None:
     script_at(tmp_path / "pw", content, mode)
     script_at(tmp_path / "home/jobs/x.sh", HEADER)
-    (problem,) = problems_at(tmp_path, "jobs.x.secrets.PW.file = '~/pw'")
+    (problem,) = unready_at(tmp_path, "jobs.x.secrets.PW.file = '~/pw'")
     assert problem.key == "jobs.x.secrets.PW"
     assert message in f"{problem.message}; {problem.remedy}"
     assert "s3cret" not in str(problem)
@@ -729,10 +736,10 @@ def test_a_name_may_not_be_set_both_openly_and_as_a_secret(tmp_path: Path) -> No
 def test_a_variable_that_an_option_names_must_be_there(tmp_path: Path) -> None:
     script_at(tmp_path / "home/jobs/x.sh")
     config = "jobs.x = { every = '1h', options = { sources = [ { url = 'u', password = { env = 'CAL_PW' } } ] } }"
-    (problem,) = problems_at(tmp_path, config)
+    (problem,) = unready_at(tmp_path, config)
     assert problem.key == "jobs.x.options.sources[0].password"
     assert "CAL_PW" in problem.message
-    assert load_at(tmp_path, config, CAL_PW="s3cret").jobs["x"]
+    assert unready_at(tmp_path, config, CAL_PW="s3cret") == ()
 
 
 # What a run is given

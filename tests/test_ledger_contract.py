@@ -688,8 +688,61 @@ def test_scopes_that_a_run_looked_at_whole_are_remembered_by_job(ledger: Ledger)
     looked("b", minute=4)
     assert ledger.view(JOB, [], at(9)).scopes == {"a", "b", "c\\udcff"}
     assert ledger.view("other", [], at(9)).scopes == {"other"}
-    assert ledger.prune(at(4), timedelta(minutes=1), 10)["scopes"] == 3
-    assert ledger.view(JOB, [], at(9)).scopes == {"b"}
+    assert ledger.prune(at(days(400)), timedelta(minutes=1), 10)["scopes"] == 0
+    # A job that did not run since has forgotten nothing.
+    assert ledger.prune(at(days(400) + 5), timedelta(minutes=1), 10)["scopes"] == 0
+
+
+def test_a_scope_is_forgotten_when_no_run_has_looked_at_it_whole_for_long(ledger: Ledger) -> None:
+    def looked(*names: str, minute: float) -> None:
+        record(ledger, minute, judgement=Judgement(Verdict.QUIET, "x", "", gate=Gate(wake=False, scopes=names)))
+
+    looked("a", "b", minute=0)
+    looked("b", minute=days(399.5))
+    assert ledger.prune(at(days(400)), DAY, 10)["scopes"] == 0
+    assert ledger.prune(at(days(400) + 1), DAY, 10)["scopes"] == 1
+    assert ledger.view(JOB, [], at(days(401))).scopes == {"b"}
+    assert ledger.prune(at(days(402)), DAY * 500, 10)["scopes"] == 0
+
+
+def test_a_duplicate_brings_what_its_absence_means_up_to_date_and_leaves_what_was_told(ledger: Ledger) -> None:
+    record(ledger, 0, lambda _view: (decision("k", Action.BRIEF, when_absent=WhenAbsent.RETRACT, scope="old"),))
+    new = Finding("k", "Another title", when_absent=WhenAbsent.FORGET, scope="new", absences=4, source="s",
+                  useful_until=at(60))  # fmt: skip
+
+    def again(view: View) -> tuple[Decision, ...]:
+        return (replace(decision("k", Action.DUPLICATE, Change.SAME, view), finding=new),)
+
+    record(ledger, 1, again)
+    assert ledger.view(JOB, ["k"], at(2)).known["k"].finding == replace(new, title="Title of k")
+
+
+def test_what_a_run_with_other_options_did_not_report_is_unsure_until_it_is_reported(ledger: Ledger) -> None:
+    def unsure() -> dict[str, bool]:
+        return {key: known.unsure for key, known in ledger.view(JOB, ["k", "l"], at(99)).known.items()}
+
+    def record_with(minute: float, options: str, *keys: str, verdict: Verdict = Verdict.QUIET, ok: bool = True) -> None:
+        def choose(view: View) -> tuple[Decision, ...]:
+            more = {"when_absent": WhenAbsent.RETRACT}
+            return tuple(decision(key, Action.DUPLICATE, Change.SAME, view, **more) for key in keys)
+
+        gate = Gate(wake=False, sources=(Source("s", ok=ok),))
+        judgement = Judgement(verdict, "x", "because", gate=gate)
+        record(ledger, minute, choose, plan=Plan(fingerprint=options), judgement=judgement)
+
+    record(ledger, 0, lambda _v: tuple(decision(key, Action.BRIEF, when_absent=WhenAbsent.RETRACT) for key in "kl"))
+    record_with(1, "one", "k", "l")
+    record_with(2, "one", "k")
+    assert unsure() == {"k": False, "l": False}
+    record_with(3, "two", "k", verdict=Verdict.FAILED)
+    assert unsure() == {"k": False, "l": False}
+    record_with(4, "two", "k", ok=False)
+    assert unsure() == {"k": False, "l": True}
+    assert state_of(ledger).fingerprint == "two"
+    record_with(5, "two", "k", ok=False)
+    assert unsure() == {"k": False, "l": True}
+    record_with(6, "two", "k", "l")
+    assert unsure() == {"k": False, "l": False}
 
 
 def test_absences_in_a_row_are_counted_and_a_report_ends_the_row(ledger: Ledger) -> None:
@@ -1392,7 +1445,7 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     record(ledger, 1)
     pass_over(ledger, 2, fate(2))
     ledger.note_clock(ClockEvent(at(2), "back", -1.0, ""))
-    record(ledger, 3, judgement=Judgement(Verdict.QUIET, "x", "because", gate=Gate(wake=False, scopes=("a", "b"))))
+    record(ledger, 3)
     ledger.fault("agent:a", "x", "y", at(0))
     ledger.recover("agent:a", at(1))
     ledger.consume_brief(at(2))
@@ -1401,7 +1454,7 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     record(ledger, days(30), lambda _view: (decision("new", Action.DROP),))
     counts = ledger.prune(at(days(31)), DAY * 7, 10)
     assert counts == {
-        "queue": 0, "findings": 1, "wakes": 1, "runs": 3, "incidents": 1, "briefs": 1, "slots": 4, "scopes": 2,
+        "queue": 0, "findings": 1, "wakes": 1, "runs": 3, "incidents": 1, "briefs": 1, "slots": 4, "scopes": 0,
         "clock_events": 1, "outputs": 0,
     }  # fmt: skip
     assert [row.finding.key for row in ledger.findings()] == ["new"]

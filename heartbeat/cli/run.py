@@ -66,6 +66,8 @@ def _serve(call: Shell, config: Config) -> None:
     stop = threading.Event()
 
     def furnish(config: Config) -> House:
+        for problem in config.unready:
+            warn("secret_missing", key=problem.key, error=f"{problem.message}; {problem.remedy}")
         agent = find_agent(config.settings, call.home, call.environ, stop)
         return House(ledger, call.home, config, agent, call.environ, stop, utc_now)
 

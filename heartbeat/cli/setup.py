@@ -46,7 +46,9 @@ def check(file: Path = typer.Argument(None, help="A configuration other than the
     home = replace(call.home, config=where.parent)
     config = load(home, call.environ, file=where if file else None)
     if problem := check_agent(config.settings, home, call.environ, str(where)):
-        raise ConfigError((problem,))
+        raise ConfigError((problem, *config.unready))
+    if config.unready:
+        raise ConfigError(config.unready)
     data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind}
     call.show(data, lambda: _all_well(config, where))
 

@@ -15,15 +15,22 @@ ALWAYS_SET = ("PATH", "HOME", "LANG", "TZ")
 """The variables that every run has whatever is configured; beside them only heartbeat's own."""
 
 
-def secret_problems(
-    secrets: Mapping[str, Secret], env: Mapping[str, str], place: tuple[str, ...], file: str, vault: Vault
+def set_twice(
+    secrets: Mapping[str, Secret], env: Mapping[str, str], place: tuple[str, ...], file: str
 ) -> list[Problem]:
-    """Of the table `secrets` at *place*, beside the table *env*."""
+    """Variables that stand in both tables at *place*: nobody can tell which is meant."""
+    return [
+        Problem(file, dotted((*place, "secrets", name)), f"cannot set {name} twice", "keep it in env or in secrets")
+        for name in secrets
+        if name in env
+    ]
+
+
+def secret_problems(secrets: Mapping[str, Secret], place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
+    """Of the table `secrets` at *place*."""
     problems = []
     for name, secret in secrets.items():
         key = dotted((*place, "secrets", name))
-        if name in env:
-            problems.append(Problem(file, key, f"cannot set {name} twice", "keep it in env or in secrets"))
         try:
             vault.check(secret)
         except ValueError as error:
@@ -33,7 +40,7 @@ def secret_problems(
 
 def job_problems(wanted: JobSettings, place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
     """Of a job's secrets, and of its options, where those that are no secret at all were told when they were read."""
-    within, problems = (*place, "options"), secret_problems(wanted.secrets, wanted.env, place, file, vault)
+    within, problems = (*place, "options"), secret_problems(wanted.secrets, place, file, vault)
     known = {*ALWAYS_SET, *wanted.env, *wanted.secrets, *vault.environ}
     remedy = "set it there, or under env or secrets of the job"
     for where, name in variables(wanted.options, within):

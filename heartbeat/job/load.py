@@ -17,7 +17,7 @@ from heartbeat.config.options import check_against
 from heartbeat.config.secret import Secret
 from heartbeat.config.wording import MOST_TOLD, at_most, dotted
 from heartbeat.errors import ConfigError, Problem
-from heartbeat.job.checking import job_problems, secret_problems
+from heartbeat.job.checking import job_problems, secret_problems, set_twice
 from heartbeat.job.programs import Program, Programs
 from heartbeat.job.script import Unusable
 from heartbeat.job.timing import KEYS, fault_of, in_words, moved, policy_of, schedules_of, shift_of, timing_of
@@ -70,6 +70,8 @@ class Config:
 
     settings: Settings
     jobs: dict[str, Job]
+    unready: tuple[Problem, ...] = ()
+    """Secrets that cannot be had just now: whoever needs one fails when it is needed, and nobody else."""
 
 
 class _Ground:
@@ -82,6 +84,7 @@ class _Ground:
         self.whens: dict[Hashable, tuple[Timing, str]] = {}
         self._shared: dict[Hashable, Hashable] = {}
         self._nothing: dict[str, Any] = {}
+        self.unready: list[Problem] = []
 
     def shared(self, value: _Value) -> _Value:
         """The first value that equals this one."""
@@ -98,16 +101,18 @@ class _Ground:
 def load(home: Home, environ: Mapping[str, str], *, file: Path | None = None) -> Config:
     """The configuration of *home*, or in *file*, with its jobs; raises ConfigError with every problem at once."""
     reading = read_settings(file or home.config_file, must_exist=file is not None)
-    jobs, problems = _load_jobs(reading, _Ground(reading.settings, str(file or home.config_file), home, environ))
+    ground = _Ground(reading.settings, str(file or home.config_file), home, environ)
+    jobs, problems = _load_jobs(reading, ground)
     if reading.problems or problems:
-        raise ConfigError(at_most((*reading.problems, *problems), str(file or home.config_file)))
-    return Config(reading.settings, jobs)
+        raise ConfigError(at_most((*reading.problems, *problems, *ground.unready), ground.file))
+    return Config(reading.settings, jobs, at_most(tuple(ground.unready), ground.file))
 
 
 def _load_jobs(reading: Reading, ground: _Ground) -> tuple[dict[str, Job], list[Problem]]:
-    """The jobs that can run, and what keeps the others, or the agent's secrets, from it."""
+    """The jobs that can run, and what keeps the others from it."""
     agent = ground.settings.agent
-    problems = secret_problems(agent.secrets, agent.env, ("agent",), ground.file, ground.vault(agent.env))
+    problems = set_twice(agent.secrets, agent.env, ("agent",), ground.file)
+    ground.unready += secret_problems(agent.secrets, ("agent",), ground.file, ground.vault(agent.env))
     jobs = {}
     for name, table in reading.jobs:
         job, faults = _load_job(name, table, ground)
@@ -125,7 +130,8 @@ def _load_job(name: str, table: Any, ground: _Ground) -> tuple[Job | None, list[
     if wanted is None:
         return None, problems
     if wanted.secrets or wanted.options:
-        problems += job_problems(wanted, place, ground.file, ground.vault(wanted.env))
+        problems += set_twice(wanted.secrets, wanted.env, place, ground.file)
+        ground.unready += job_problems(wanted, place, ground.file, ground.vault(wanted.env))
     if "script" in broken:
         return None, problems
     search_path = ground.settings.search_path(wanted.env) if wanted.env else ground.search_path

@@ -88,6 +88,8 @@ class Known:
     """What the row has to tell; UPDATE: the owner was told an earlier version, whatever becomes of this one."""
     missed: int = 0
     """So many runs in a row could have reported it and did not."""
+    unsure: bool = False
+    """The job's options have changed since it was last reported: that it is missing need not mean anything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def _read_known(row: sqlite3.Row) -> Known:
         sending=bool(row["sending"]),
         change=Change(row["change"]),
         missed=row["missed"],
+        unsure=bool(row["unsure"]),
     )
 
 
@@ -100,17 +101,32 @@ def move(db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent
     _enter_event(db, finding_ids, event)
 
 
-def touch(db: sqlite3.Connection, finding_ids: Iterable[str], at: datetime) -> None:
-    """They were reported again."""
+def touch(db: sqlite3.Connection, reported: Iterable[tuple[str, Finding]], at: datetime) -> None:
+    """They were reported again: what is told stays as it was, what their absence means is as the script says now."""
     db.executemany(
-        "UPDATE findings SET last_seen_at = ?, missed = 0 WHERE id = ?",
-        [(instant(at), finding_id) for finding_id in finding_ids],
+        "UPDATE findings SET last_seen_at = ?, missed = 0, unsure = 0, useful_until = ?, when_absent = ?, "
+        "absences = ?, source = ?, scope = ? WHERE id = ?",
+        [
+            (
+                *(instant(at), instant(finding.useful_until), finding.when_absent, finding.absences),
+                *(text(finding.source), text(finding.scope), finding_id),
+            )
+            for finding_id, finding in reported
+        ],
     )
 
 
 def miss(db: sqlite3.Connection, finding_ids: Iterable[str]) -> None:
     """A run could have reported them and did not."""
     db.executemany("UPDATE findings SET missed = missed + 1 WHERE id = ?", [(each,) for each in finding_ids])
+
+
+def doubt(db: sqlite3.Connection, job: str, at: datetime) -> None:
+    """The options changed with the run that ended then: what it did not report need not be gone."""
+    db.execute(
+        "UPDATE findings SET unsure = 1 WHERE job = ? AND current = 1 AND when_absent <> 'keep' AND last_seen_at < ?",
+        (text(job), instant(at)),
+    )
 
 
 def retire(db: sqlite3.Connection, finding_id: str) -> None:

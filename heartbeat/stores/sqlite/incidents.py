@@ -28,8 +28,12 @@ def apply(db: sqlite3.Connection, change: FaultChange, now: datetime) -> None:
         "DO UPDATE SET faults = excluded.faults, message = excluded.message, last_ok_at = excluded.last_ok_at",
         (text(streak.subject), streak.faults, text(streak.message), instant(streak.last_ok_at)),
     )
-    if change.opens:
-        open_(db, streak.subject, change.code, streak.message, now)
+    if change.opens and open_(db, streak.subject, change.code, streak.message, now) is None:
+        # Whoever reads of an incident wants to mend what is wrong now.
+        db.execute(
+            "UPDATE incidents SET code = ?, message = ? WHERE subject = ? AND resolved_at IS NULL",
+            (change.code, text(streak.message), text(streak.subject)),
+        )
     if change.resolves:
         resolve(db, streak.subject, now)
 

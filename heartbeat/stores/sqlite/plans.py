@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from heartbeat.clock import new_id
-from heartbeat.model import Action, Change, Decision, FindingEvent, Known, Run, State
+from heartbeat.model import Action, Change, Decision, Finding, FindingEvent, Known, Run, State
 from heartbeat.stores.sqlite import findings, wakes
 from heartbeat.stores.sqlite.rows import text, to_json
 
@@ -119,9 +119,9 @@ class _Work:
         return FindingEvent(self._at, state, rule, reason, self._run.id, wake_id)
 
 
-def _reported_again(decisions: tuple[Decision, ...]) -> list[str]:
+def _reported_again(decisions: tuple[Decision, ...]) -> list[tuple[str, Finding]]:
     return [
-        decision.known.finding_id
+        (decision.known.finding_id, decision.finding)
         for decision in decisions
         if decision.change is Change.SAME and decision.known is not None and decision.known.finding_id
     ]

@@ -13,6 +13,8 @@ from heartbeat.stores.sqlite.database import Database
 BATCH = 500
 """Rows removed in one transaction, so that nobody waits for the ledger longer than a moment."""
 _FREED_PAGES = 1000
+SCOPES_KEPT = timedelta(days=400)
+"""A source may be out for long; when it is back, what is new since is news. A scope is a short row."""
 
 _OLD = {
     "findings": """
@@ -47,7 +49,12 @@ _OLD = {
             LIMIT :batch)""",
     "scopes": """
         DELETE FROM scopes WHERE (job, scope) IN (
-            SELECT job, scope FROM scopes WHERE last_at < :before LIMIT :batch)""",
+            SELECT job, scope FROM scopes WHERE last_at < :long_before
+            -- What a job could not look at since, because it did not run, is as well known as ever.
+            AND last_at < (
+                SELECT ended_at FROM runs WHERE runs.job = scopes.job AND verdict IN ('wake', 'quiet')
+                ORDER BY runs.rowid DESC LIMIT 1
+            ) LIMIT :batch)""",
     "clock_events": """
         DELETE FROM clock_events WHERE rowid IN (SELECT rowid FROM clock_events WHERE at < :before LIMIT :batch)""",
 }
@@ -66,10 +73,10 @@ _FORGET_DUPLICATES = "DELETE FROM decisions WHERE run_id = ? AND action = 'dupli
 
 def prune(database: Database, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
     """How many rows went, by table; `outputs` counts runs that lost only their output."""
-    before = to_text(now - history)
+    instants = {"before": to_text(now - history), "long_before": to_text(now - max(history, SCOPES_KEPT))}
     # Queue items go before the findings that say they were told: without those, an item would be told once more.
     counts = {"queue": _repeat(database, lambda db: queue_changes.forget(db, now - history, BATCH))}
-    counts |= {table: _repeat(database, _deleting(sql, {"before": before})) for table, sql in _OLD.items()}
+    counts |= {table: _repeat(database, _deleting(sql, instants)) for table, sql in _OLD.items()}
     with database.reading() as db:
         jobs = [row["job"] for row in db.execute("SELECT job FROM jobs ORDER BY job")]
     # Several jobs at a time: with a transaction for each, thousands of jobs would keep the disk busy for minutes.

@@ -35,7 +35,8 @@ def record(
     runs.require_running(db, run.id)
     at = run.ended_at or execution.ended_at
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
-    plan = choose(view(db, run.job, keys, run.started_at, scoped=_has_scopes(judgement)))
+    seen = view(db, run.job, keys, run.started_at, scoped=_has_scopes(judgement))
+    plan = choose(seen)
     runs.finish(db, run, execution, judgement, at)
     wake_id = plans.carry_out(db, run, plan.decisions, agent, at)
     findings.miss(db, plan.missed)
@@ -44,15 +45,15 @@ def record(
     for change in plan.faults:
         incidents.apply(db, change, at)
     db.execute("UPDATE jobs SET backoff_until = ? WHERE job = ?", (instant(plan.backoff_until), run.job))
-    if _is_complete(judgement):
-        db.execute("UPDATE jobs SET baseline_done = 1, fingerprint = ? WHERE job = ?", (plan.fingerprint, run.job))
+    if judgement.gate and not judgement.verdict.is_fault:
+        if seen.state.fingerprint not in ("", plan.fingerprint):
+            findings.doubt(db, run.job, at)
+        # What a source that failed holds is not known yet.
+        done = seen.state.baseline_done or all(source.ok for source in judgement.gate.sources)
+        db.execute(
+            "UPDATE jobs SET baseline_done = ?, fingerprint = ? WHERE job = ?", (done, plan.fingerprint, run.job)
+        )
     return plan, wake_id
-
-
-def _is_complete(judgement: Judgement) -> bool:
-    """Whether all that the script asks has answered: what a source that failed holds is not known yet."""
-    gate = judgement.gate
-    return not judgement.verdict.is_fault and gate is not None and all(source.ok for source in gate.sources)
 
 
 def _has_scopes(judgement: Judgement) -> bool:
