@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from datetime import timedelta
+from zoneinfo import ZoneInfo
 
 import tenacity
 
 from heartbeat.beat import House, passed_step, persist
+from heartbeat.clock import local
 from heartbeat.errors import AgentError, NotFound
 from heartbeat.log import event, warn
 from heartbeat.model import Change, Finding, Run, Wake
@@ -67,7 +69,8 @@ def _prompt(house: House, wake: Wake) -> str:
     except NotFound:
         # The run's record may be older than what is kept; the findings say it all the same.
         run = Run(wake.run_id, wake.job, "schedule", None, wake.created_at)
-    return render(wake, run, instruction, secrets.token_hex(16), _told_before(house, wake))
+    now = local(house.clock(), ZoneInfo(house.config.settings.owner.zone))
+    return render(wake, run, instruction, mark=secrets.token_hex(16), now=now, before=_told_before(house, wake))
 
 
 def _told_before(house: House, wake: Wake) -> dict[str, Finding]:

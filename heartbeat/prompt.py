@@ -34,12 +34,17 @@ _HIDDEN = re.compile(
 )
 
 
-def render(wake: Wake, run: Run, instruction: str, mark: str, before: Mapping[str, Finding] | None = None) -> str:
+def render(
+    wake: Wake, run: Run, instruction: str, *, mark: str, now: datetime, before: Mapping[str, Finding] | None = None
+) -> str:
     """The prompt of *wake*; *mark* is random, fresh for this prompt, and must not occur in the data.
 
-    *before* is what the owner was told last under the key of a finding that changed, by the finding's id.
+    *now* is in the owner's zone. *before* is what the owner was told last under the key of a finding that changed, by
+    the finding's id.
     """
     document = {
+        "now": now.isoformat(timespec="seconds"),
+        "zone": str(now.tzinfo),
         "wake_id": wake.id,
         "job": wake.job,
         "findings": [_finding(item, (before or {}).get(item.id)) for item in wake.findings],
@@ -76,10 +81,15 @@ def _finding(item: LedgerFinding, before: Finding | None) -> dict[str, Any]:
         "source": finding.source,
         "url": finding.url,
         "data": finding.data,
-        "told_before": {"title": before.title, "body": before.body, "starts_at": _instant(before.starts_at)}
+        "told_before": _said({"title": before.title, "body": before.body, "starts_at": _instant(before.starts_at)})
         if before
         else None,
     }
+    return _said(fields)
+
+
+def _said(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without what is empty."""
     return {name: value for name, value in fields.items() if value not in ("", None)}
 
 

@@ -145,7 +145,7 @@ def test_a_configuration_that_cannot_be_read_is_a_message(place: Place) -> None:
     [
         ('{ env = "NOT_SET_ANYWHERE" }', "cannot find the variable NOT_SET_ANYWHERE"),
         ('{ file = "not-there" }', "cannot read"),
-        ('{ command = ["no-such-program"] }', "cannot run 'no-such-program' for a secret"),
+        ('{ command = ["no-such-program"] }', "'no-such-program'"),
     ],
 )
 def test_a_secret_that_is_not_there_is_found_by_check_and_costs_only_its_job(

@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,8 @@ def prompt(
     *findings: LedgerFinding, context: str = "", data: Any = None, instruction: str = "Look.", job: str = "vip-mail"
 ) -> str:
     wake = Wake("wake_1", job, "run_1", "claude", "sending", NOW, findings=findings)
-    return render(wake, Run("run_1", job, "schedule", NOW, NOW, context=context, data=data), instruction, MARK)
+    run = Run("run_1", job, "schedule", NOW, NOW, context=context, data=data)
+    return render(wake, run, instruction, mark=MARK, now=NOW.astimezone(ZoneInfo("Europe/Berlin")))
 
 
 def block(text: str) -> Any:
@@ -75,6 +77,8 @@ FULL = Finding(
 def test_the_document_holds_every_field_an_agent_needs() -> None:
     found = block(prompt(kept(FULL, Change.UPDATE), context="a line", data={"n": 1}))
     assert found == {
+        "now": "2026-06-10T10:00:00+02:00",
+        "zone": "Europe/Berlin",
         "wake_id": "wake_1",
         "job": "vip-mail",
         "findings": [
@@ -104,7 +108,7 @@ def test_what_is_empty_is_left_out_and_who_wrote_it_never() -> None:
     assert found["findings"] == [
         {"id": "fnd_1", "change": "new", "title": "t", "urgency": "normal", "origin": "third_party"}
     ]
-    assert found.keys() == {"wake_id", "job", "findings"}
+    assert found.keys() == {"now", "zone", "wake_id", "job", "findings"}
 
 
 @pytest.mark.parametrize("data", [0, False, [], {}, 0.0])
