@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -16,9 +16,10 @@ from heartbeat.sources.entries import Entry
 from heartbeat.sources.shows import asking, discovery, fields
 from heartbeat.sources.shows.geohash import geohash
 from heartbeat.sources.shows.providers import ticketmaster
+from heartbeat.sources.shows.scan import Kind, ask_all
 from heartbeat.sources.shows.show import Artist, Outcome, Sale, Scan, Show, Status, Venue
 from tests.doubles.bench import HOME, NOW, any_json, canned, ground, run, spoiled, without_pauses
-from tests.doubles.server import says
+from tests.doubles.server import Answer, Handler, says
 from tests.doubles.ticketmaster import Act, Gig, Hall, Ticketmaster, decoded
 
 KEY = "canary-3f9c"
@@ -296,7 +297,7 @@ def test_listings_in_other_languages_and_undated_ones_are_found(server: Ticketma
 )
 def test_resale_tests_the_past_and_shows_of_others_are_left_out(server: Ticketmaster, gig: Gig) -> None:
     server.gigs = [gig]
-    assert scan(server) == Scan(Outcome.SCANNED)
+    assert scan(server) == Scan(Outcome.SCANNED, identity=QUEEN.id)
 
 
 @pytest.mark.parametrize(
@@ -345,10 +346,28 @@ def test_an_event_that_a_shifted_page_hid_makes_the_scan_no_whole_one(server: Ti
     assert scan(server).whole is False
 
 
-def test_an_event_without_an_id_makes_the_scan_no_whole_one(server: Ticketmaster) -> None:
+def test_an_event_without_an_id_is_left_out_and_cuts_nothing_off(server: Ticketmaster) -> None:
     server.gigs = [Gig("e1", [QUEEN]), Gig("e2", [QUEEN], more={"id": None})]
     found = scan(server)
-    assert (len(found.shows), found.whole) == (1, False)
+    assert (len(found.shows), found.whole, found.identity) == (1, True, QUEEN.id)
+
+
+def test_artists_who_always_fail_silence_no_other(server: Ticketmaster, tmp_path: Path) -> None:
+    acts = [Act(f"K{number}", f"Act {number}") for number in range(30)]
+    server.acts, server.gigs = acts, [Gig(act.id, [act]) for act in acts]
+    bad = {act.id for act in acts[3:20]}
+
+    def play(handler: Handler) -> None:
+        fails = handler.asked.query.get("attractionId") in bad
+        handler.send(Answer(b"oops", 500) if fails else server.answer(handler.asked))
+
+    server.play = play
+    known, heard = {"ticketmaster": cast("Kind", ticketmaster)}, set()
+    for day in range(6):
+        with run(tmp_path, NOW + timedelta(days=day)) as base:
+            (asked,) = ask_all([entry(server)], [Artist(act.name) for act in acts], known, base)
+        heard |= {artist.name for artist, scan in asked.scans.items() if scan.outcome is Outcome.SCANNED}
+    assert heard == {act.name for act in acts if act.id not in bad}
 
 
 def test_a_page_that_fails_fails_the_scan(server: Ticketmaster) -> None:
@@ -455,7 +474,8 @@ def test_a_server_that_is_down_is_given_up_after_two_artists(server: Ticketmaste
     server.play = says(500)
     found = scans(server, None, *(Artist(f"Act {number}") for number in range(20)))
     assert {scan.message for scan in found} == {"cannot fetch: the server answers 500; it may be over later"}
-    assert len(server.asked) == 2 * asking.TRIES
+    assert len(server.asked) == asking.TRIES + asking.FAILURES - 1
+    assert [scan.tried for scan in found] == [True] * asking.FAILURES + [False] * (20 - asking.FAILURES)
 
 
 @pytest.mark.parametrize(
@@ -497,7 +517,9 @@ def test_one_artist_that_fails_costs_no_other(server: Ticketmaster) -> None:
 def test_when_the_time_is_up_nobody_is_asked(server: Ticketmaster) -> None:
     with run(None, seconds=asking.LEAST_SECONDS - 0.1) as base:
         found = ticketmaster.make(entry(server), base).scan(Artist("Queen"))
-    assert found == Scan(Outcome.FAILED, message="the time of this run is used up; the rest is asked in the next run")
+    assert found == Scan(
+        Outcome.FAILED, message="the time of this run is used up; the rest is asked in the next run", tried=False
+    )
     assert server.asked == []
 
 
@@ -579,6 +601,19 @@ def test_a_key_that_the_server_echoes_is_shown_to_nobody(server: Ticketmaster, t
     found = scan(server, cache=tmp_path)
     assert len(found.shows) == 1
     assert KEY not in repr(found)
+
+
+def test_a_key_that_is_echoed_in_other_letters_of_json_is_shown_to_nobody(server: Ticketmaster) -> None:
+    escaped = "".join(f"\\u{ord(c):04x}" for c in KEY)
+    server.acts, server.gigs = [QUEEN], [Gig("e1", [QUEEN], name="Queen THE-KEY")]
+
+    def play(handler: Handler) -> None:
+        whole = server.answer(handler.asked)
+        handler.send(Answer(json.dumps(whole.body).replace("THE-KEY", escaped).encode(), whole.status))
+
+    server.play = play
+    found = scan(server)
+    assert [show.title for show in found.shows] == ["Queen -"]
 
 
 # Whatever is in the fields

@@ -9,11 +9,35 @@ from typing import Any
 
 import pytest
 
+from heartbeat.sources.shows.region import Home, question_of
 from heartbeat.sources.shows.report import MOST_DOUBTS, MOST_FINDINGS
+from heartbeat.sources.shows.scopes import Question
 from heartbeat.sources.shows.show import Artist, Outcome, Scan, Show, Status, Venue
-from tests.shows.world import ARENA, DAY, FAILED, FORUM, HALL, NOW, PARIS, World, listed, only, sale, show, shows_of
+from tests.shows.world import (
+    ARENA,
+    BERLIN,
+    DAY,
+    FAILED,
+    FORUM,
+    HALL,
+    NOW,
+    PARIS,
+    World,
+    listed,
+    only,
+    sale,
+    show,
+    shows_of,
+)
 
-NEAR_SCOPE, FAR_SCOPE = "ticketmaster/band", "ticketmaster/band elsewhere"
+
+def scopes(source: str, home: Home | None = BERLIN) -> list[str]:
+    asked = Question(source, "band", home=question_of(home))
+    return [asked.scope(near=False), asked.scope(near=True)]
+
+
+FAR_SCOPE, NEAR_SCOPE = BOTH = scopes("ticketmaster")
+THEIRS = scopes("bandsintown")
 
 
 @pytest.fixture
@@ -58,7 +82,7 @@ def test_without_elsewhere_only_shows_that_are_not_far_are_reported(world: World
 
 def test_no_shows_is_a_whole_scan_and_no_fault(world: World) -> None:
     made = world.scan(listed())
-    assert (made.findings, made.scopes) == ([], [NEAR_SCOPE, FAR_SCOPE])
+    assert (made.findings, made.scopes) == ([], BOTH)
     assert made.sources == [{"name": "ticketmaster", "ok": True, "items": 0, "message": ""}]
 
 
@@ -119,15 +143,15 @@ def test_what_is_no_change_keeps_key_and_version(world: World, after: Show) -> N
 @pytest.mark.parametrize(
     ("after", "title"),
     [
-        (show(day=date(2026, 10, 1)), "moved to Thu 1 Oct 2026, Columbiahalle, Berlin (it was Sat 12 Sep 2026)"),
-        (show(venue=ARENA), "moved to Sat 12 Sep 2026, Uber Arena, Berlin (it was another venue)"),
+        (show(day=date(2026, 10, 1)), "moved to Thu 1 Oct 2026, Columbiahalle, Berlin"),
+        (show(venue=ARENA), "moved to Sat 12 Sep 2026, Uber Arena, Berlin"),
         (
             show(day=date(2026, 10, 1), status=Status.MOVED),
-            "moved to Thu 1 Oct 2026, Columbiahalle, Berlin (it was Sat 12 Sep 2026)",
+            "moved to Thu 1 Oct 2026, Columbiahalle, Berlin",
         ),
         (
             show("new", date(2026, 10, 1), status=Status.MOVED),
-            "moved to Thu 1 Oct 2026, Columbiahalle, Berlin (it was Sat 12 Sep 2026)",
+            "moved to Thu 1 Oct 2026, Columbiahalle, Berlin",
         ),
     ],
 )
@@ -151,7 +175,7 @@ def test_postponed_is_an_open_date_and_then_a_move(world: World) -> None:
     before = only(world.scan(listed(show())))
     postponed = only(world.scan(listed(show(status=Status.POSTPONED))))
     assert postponed["kind"] == "show-postponed"
-    assert "postponed, new date open (it was Sat 12 Sep 2026)" in postponed["title"]
+    assert "postponed, new date open (listed for Sat 12 Sep 2026)" in postponed["title"]
     undated = only(world.scan(listed(show(day=None, status=Status.POSTPONED))))
     assert undated["version"] == postponed["version"] != before["version"]
     moved = only(world.scan(listed(show(day=date(2027, 2, 1), status=Status.MOVED))))
@@ -227,7 +251,7 @@ def test_two_sources_list_one_show_and_the_first_is_believed(world: World) -> No
     made = world.scan(listed(show(starts=time(20))), listed(other, show("y", date(2026, 9, 13), ARENA)))
     first, second = shows_of(made)
     assert (first["source"], "starts 20:00" in first["body"]) == ("ticketmaster", True)
-    assert (second["source"], second["scope"]) == ("bandsintown", "bandsintown/band")
+    assert (second["source"], second["scope"]) == ("bandsintown", THEIRS[1])
 
 
 def test_houses_of_one_chain_are_not_one_venue(world: World) -> None:
@@ -248,7 +272,7 @@ def test_while_the_believed_source_fails_a_lesser_one_moves_nothing(world: World
     moved = world.scan(listed(show(day=date(2026, 10, 1))), listed(show("z")))
     assert only(moved)["kind"] == "show-moved"
     made = world.scan(FAILED, listed(show("z")))
-    assert (shows_of(made), made.scopes) == ([], [])
+    assert (shows_of(made), made.scopes) == ([], THEIRS)
     again = only(world.scan(listed(show(day=date(2026, 10, 1))), listed(show("z"))))
     assert again["version"] == only(moved)["version"]
 
@@ -257,13 +281,13 @@ def test_a_source_that_is_no_longer_configured_keeps_nothing_open(world: World) 
     world.scan(listed(show("a"), show("b", date(2026, 9, 14))), listed(show("z")))
     made = world.scan(listed(show("z")), names=["bandsintown"])
     assert only(made)["source"] == "bandsintown"
-    assert made.scopes == ["bandsintown/band", "bandsintown/band elsewhere"]
+    assert made.scopes == THEIRS
 
 
 def test_a_failing_source_does_not_hide_the_shows_of_another(world: World) -> None:
     made = world.scan(FAILED, listed(show("z")))
     assert only(made)["source"] == "bandsintown"
-    assert made.scopes == ["bandsintown/band", "bandsintown/band elsewhere"]
+    assert made.scopes == THEIRS
 
 
 def test_a_show_that_a_failed_source_may_still_list_is_not_counted_as_gone(world: World) -> None:
@@ -295,10 +319,137 @@ def test_a_festival_is_told_for_each_artist_who_plays_there(world: World) -> Non
     assert len({finding["key"] for finding in made.findings}) == 2
 
 
-def test_without_its_cache_a_moved_show_still_has_its_key(world: World) -> None:
-    before = only(world.scan(listed(show())))
-    found = only(World().scan(listed(show(day=date(2026, 10, 1)))))
-    assert found["key"] == before["key"]
+@pytest.mark.parametrize(
+    "listings",
+    [
+        [show("anew")],
+        [show("anew", venue=replace(HALL, name="C-Halle", city="")), show("b", date(2026, 9, 14))],
+        [show("b", date(2026, 9, 14)), show("anew", venue=ARENA)],
+    ],
+)
+def test_without_its_cache_a_show_listed_otherwise_still_has_its_key(listings: list[Show]) -> None:
+    before = only(World().scan(listed(), listed(show())))
+    assert before["key"] in {finding["key"] for finding in shows_of(World().scan(listed(*listings), listed()))}
+
+
+def test_shows_of_one_day_have_keys_of_their_own_without_a_cache() -> None:
+    day = [show("a", starts=time(18)), show("b", starts=time(21)), show("c", venue=PARIS), show("d", None)]
+    keys = [[finding["key"] for finding in shows_of(World().scan(listed(*day)))] for _ in range(2)]
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == len(day)
+
+
+# --- two words of one source, and of two
+
+
+def house(name: str, north_km: float = 0.0) -> Venue:
+    return Venue(name, "Berlin", "", "DE", (52.5058 + north_km / 111.2, 13.4434), "Europe/Berlin")
+
+
+@pytest.mark.parametrize(
+    ("name", "north_km", "is_move"),
+    [
+        ("Uber Eats Music Hall", 0.2, True),
+        ("Uber Eats Music Hall", 0.06, True),
+        ("Uber Eats Music Hall", 0.04, False),
+        ("uber-arena", 0.5, False),
+        ("UberArena Berlin", 0.5, False),
+        ("Uber Arena", 0.9, False),
+    ],
+)
+def test_what_one_source_calls_otherwise_is_the_house_next_door(
+    world: World, name: str, north_km: float, is_move: bool
+) -> None:
+    world.scan(listed(show(venue=house("Uber Arena"))))
+    found = only(world.scan(listed(show(venue=house(name, north_km)))))
+    assert (found["kind"] == "show-moved") is is_move
+
+
+def test_what_another_source_calls_otherwise_is_the_same_house(world: World) -> None:
+    before = only(world.scan(listed(), listed(show("z", venue=house("Uber Arena")))))
+    found = only(world.scan(listed(show("a", venue=house("Arena am Ostbahnhof", 0.5))), listed()))
+    assert (found["key"], found["version"]) == (before["key"], before["version"])
+
+
+def test_a_venue_that_was_not_said_for_a_while_still_moves(world: World) -> None:
+    for venue in (HALL, Venue()):
+        world.scan(listed(show(venue=venue)))
+    assert only(world.scan(listed(show(venue=ARENA))))["kind"] == "show-moved"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(Status.CANCELLED, "show-cancelled"), (Status.POSTPONED, "show-postponed")]
+)
+def test_while_the_believed_source_fails_another_may_call_the_show_off(world: World, status: Status, kind: str) -> None:
+    before = only(world.scan(listed(show()), listed(show("z"))))
+    found = only(world.scan(FAILED, listed(show("z", status=status))))
+    assert (found["key"], found["kind"], found["source"]) == (before["key"], kind, "bandsintown")
+    assert "by bandsintown" in found["body"]
+
+
+def test_what_was_replaced_at_another_source_calls_nothing_off(world: World) -> None:
+    world.scan(listed(show()), listed(show("z")))
+    made = world.scan(FAILED, listed(show("y"), show("z", status=Status.CANCELLED)))
+    assert shows_of(made) == []
+
+
+def test_a_source_that_fails_for_days_hides_the_word_of_another_no_more(world: World) -> None:
+    world.scan(listed(show()), listed(show("z")))
+    heard = []
+    for _ in range(4):
+        world.later(days=1)
+        made = world.scan(FAILED, listed(show("z", date(2026, 10, 1))))
+        heard.append([(finding["kind"], finding["scope"]) for finding in shows_of(made)])
+    moved = [("show-moved", THEIRS[1])]
+    assert heard == [[], [], moved, moved]
+
+
+def test_a_question_that_another_source_leaves_open_concerns_only_where_it_was_listed_and_ends(world: World) -> None:
+    three = ["ticketmaster", "bandsintown", "venue"]
+    world.scan(listed(show()), listed(show("z")), listed(), names=three)
+    whole = []
+    for _ in range(4):
+        world.later(days=1)
+        made = world.scan(listed(), FAILED, listed(), names=three)
+        whole.append([name for name in three if set(scopes(name)) & set(made.scopes)])
+    assert whole == [["venue"]] * 3 + [["ticketmaster", "venue"]]
+
+
+def test_a_postponed_show_is_remembered_past_its_old_day_for_a_month_at_most(world: World) -> None:
+    world.scan(listed(show(status=Status.POSTPONED)))
+    world.now = datetime(2026, 9, 20, tzinfo=UTC)
+    world.scan(FAILED)
+    assert world.kept
+    for days, is_kept in ((0, True), (29, True), (1, False)):
+        world.later(days=days)
+        world.scan(listed())
+        assert bool(world.kept) is is_kept
+
+
+# --- another question
+
+
+@pytest.mark.parametrize(
+    ("home", "is_another"),
+    [
+        (Home((48.85, 2.35), 60.0, "Paris", "", "FR"), True),
+        (replace(BERLIN, radius_km=100.0), True),
+        (replace(BERLIN, city="Potsdam"), True),
+        (replace(BERLIN, place=(52.5201, 13.4003)), False),
+    ],
+)
+def test_another_home_is_another_scope_near_it_and_none_elsewhere(world: World, home: Home, is_another: bool) -> None:
+    world.home = home
+    made = world.scan(listed())
+    assert FAR_SCOPE in made.scopes
+    assert (NEAR_SCOPE not in made.scopes) is is_another
+
+
+def test_somebody_else_of_the_same_name_has_other_scopes(world: World) -> None:
+    one, other = (world.scan(replace(listed(show()), identity=ident)) for ident in "ab")
+    assert not set(one.scopes) & set(other.scopes)
+    assert only(one)["scope"] in one.scopes
+    assert only(other)["scope"] in other.scopes
 
 
 # --- vanished
@@ -306,7 +457,7 @@ def test_without_its_cache_a_moved_show_still_has_its_key(world: World) -> None:
 
 def test_a_vanished_show_is_no_longer_reported_and_its_scope_is_whole(world: World) -> None:
     world.scan(listed(show()))
-    assert world.scan(listed()).scopes == [NEAR_SCOPE, FAR_SCOPE]
+    assert world.scan(listed()).scopes == BOTH
 
 
 def tour(count: int) -> list[Show]:
@@ -367,7 +518,7 @@ def test_when_the_shows_of_many_artists_vanish_every_artist_is_doubted(world: Wo
 def test_shows_that_are_over_are_no_loss(world: World) -> None:
     world.scan(listed(*tour(9)))
     world.now = datetime(2026, 9, 19, tzinfo=UTC)
-    assert world.scan(listed(*tour(9)[7:])).scopes == [NEAR_SCOPE, FAR_SCOPE]
+    assert world.scan(listed(*tour(9)[7:])).scopes == BOTH
 
 
 # --- on sale
@@ -414,6 +565,33 @@ def test_sales_of_one_name_are_told_apart(world: World) -> None:
 
 
 @pytest.mark.parametrize("status", [Status.CANCELLED, Status.POSTPONED])
+@pytest.mark.parametrize(("hours", "is_lost"), [(30, True), (36, True), (36.1, False)])
+def test_a_show_that_is_off_takes_the_sales_that_were_told_along(
+    world: World, status: Status, hours: float, is_lost: bool
+) -> None:
+    before = world.scan(listed(show(sales=(sale(30),))))
+    world.later(hours=hours)
+    made = world.scan(listed(show(status=status, sales=(sale(30),))))
+    lost = [finding["key"] for finding in made.findings if finding["kind"] == "on-sale" and finding["retract"]]
+    assert lost == [key for key, _ in sales_of(before) if is_lost]
+
+
+def test_a_show_that_vanished_takes_its_sales_along_once_it_counts_as_gone(world: World) -> None:
+    world.scan(listed(show(sales=(sale(72),))))
+    heard = []
+    for _ in range(3):
+        world.later(days=1)
+        heard.append([finding["title"] for finding in world.scan(listed()).findings])
+    about = "the show of Sat 12 Sep 2026, Columbiahalle, Berlin, is off"
+    assert heard == [[], [], [f"The Band: no sale on Sat 13 Jun 2026 10:00, {about}"]]
+
+
+def test_a_sale_belongs_to_no_scope_so_that_it_is_news_at_the_first_look(world: World) -> None:
+    made = world.scan(listed(show(sales=(sale(48),))))
+    assert ["scope" in finding for finding in made.findings] == [True, False]
+
+
+@pytest.mark.parametrize("status", [Status.CANCELLED, Status.POSTPONED])
 def test_a_show_that_is_off_sells_nothing(world: World, status: Status) -> None:
     assert sales_of(world.scan(listed(show(status=status, sales=(sale(1),))))) == []
 
@@ -427,8 +605,11 @@ def test_findings_are_bounded_with_those_near_home_first(world: World) -> None:
     assert (len(made.findings), made.left_out) == (MOST_FINDINGS, 1)
     assert made.findings[0]["urgency"] == "normal"
     assert made.scopes == [NEAR_SCOPE], "what was left out must not look gone"
+    assert (made.sources[0]["ok"], "1 of its findings are left out" in made.sources[0]["message"]) == (True, True)
+    near = World().scan(listed(*(replace(each, venue=HALL) for each in far), show("near", DAY - timedelta(days=1))))
+    assert (near.left_out, near.sources[0]["ok"]) == (1, False)
     exact = World().scan(listed(*far))
-    assert (len(exact.findings), exact.left_out, exact.scopes) == (MOST_FINDINGS, 0, [NEAR_SCOPE, FAR_SCOPE])
+    assert (len(exact.findings), exact.left_out, exact.scopes) == (MOST_FINDINGS, 0, BOTH)
 
 
 def test_the_longest_texts_fit_into_a_gate(world: World) -> None:

@@ -20,7 +20,7 @@ from heartbeat.sources.entries import Entry
 from heartbeat.sources.shows.guard import doubted
 from heartbeat.sources.shows.kept import Kept, from_json, to_json
 from heartbeat.sources.shows.scan import Asked, Kind, ask_all, entries_of, find_kinds
-from heartbeat.sources.shows.scopes import MOST, scope_of, share
+from heartbeat.sources.shows.scopes import MOST, Question, share
 from heartbeat.sources.shows.show import Artist, Outcome, Scan, Venue
 from tests.doubles.bench import any_json, run
 from tests.shows.world import DAY, FAILED, HALL, listed, show
@@ -90,11 +90,25 @@ def test_those_who_were_not_reached_are_asked_first_in_the_next_run(tmp_path: Pa
 
     def act(artist: Artist) -> Scan:
         order.append(artist.name)
-        return listed() if len(order) == 1 else FAILED
+        return listed() if len(order) == 1 else replace(FAILED, tried=False)
 
     ask(kinds(a=act), tmp_path)
     ask(kinds(a=act), tmp_path)
     assert order == ["One", "Two", "Three", "Two", "Three", "One"]
+
+
+def test_an_artist_who_always_fails_is_not_the_first_for_ever(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def act(artist: Artist) -> Scan:
+        """The second is the last for whom there is time; One fails always."""
+        order.append(artist.name)
+        number = len(order) % 3
+        return replace(FAILED, tried=False) if number == 0 else FAILED if artist.name == "One" else listed()
+
+    for _ in range(2):
+        ask(kinds(a=act), tmp_path)
+    assert order == ["One", "Two", "Three", "Three", "One", "Two"]
 
 
 def test_one_source_takes_no_more_than_its_share_of_the_time() -> None:
@@ -127,13 +141,17 @@ def test_an_id_that_another_source_knows_resolves_a_name() -> None:
 
 @given(st.text(min_size=1, max_size=150), st.text(min_size=1, max_size=150))
 def test_a_scope_is_short_plain_and_its_own(source: str, ident: str) -> None:
-    near, far = scope_of(source, ident, near=True), scope_of(source, ident, near=False)
+    asked = Question(source, ident)
+    near, far = asked.scope(near=True), asked.scope(near=False)
     assert near != far
+    assert asked.scope(near=False) != Question(source, f"{ident} elsewhere").scope(near=True)
     for scope in (near, far):
         assert len(scope) <= 70
         assert scope.isascii()
         assert scope.isprintable()
-    assert near != scope_of(source, ident + "x", near=True)
+    for other in (Question(source, ident + "x"), Question(source, ident, "id"), Question(source, ident, home="Berlin")):
+        assert near != other.scope(near=True)
+    assert far == Question(source, ident, home="Berlin").scope(near=False), "elsewhere is not asked about a home"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +173,9 @@ KEPT = Kept("show:1", ("tm:a",), "tm", DAY, HALL, "token", "2026-09-12|token", s
 
 
 def test_what_is_remembered_is_read_back() -> None:
-    undated = replace(KEPT, key="show:2", day=None, venue=Venue(), near=True, gone={"tm": "2026-06-10"})
+    undated = replace(
+        KEPT, key="show:2", day=None, venue=Venue(), near=True, gone={"tm": "2026-06-10"}, heard=DAY, postponed=True
+    )
     assert from_json(json.loads(json.dumps(to_json([KEPT, undated])))) == (KEPT, undated)
 
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartbeat.sources.shows.artists import MOST_ARTISTS
+from heartbeat.sources.shows.region import Home
 from heartbeat.sources.shows.scopes import share
 from heartbeat.sources.shows.show import Artist, Scan, Show, Status, Venue
 from tests.shows.world import DAY, FAILED, HALL, PARIS, Owner, World, listed, sale, show
@@ -86,7 +87,7 @@ def expected(shows: Sequence[Gig], seen: int, heard: dict[int, Heard], *, whole:
                 told += ["retraction"] if known.version else []
                 known.version = ""
             elif known.version != one.version:
-                told += [] if first else ["update"] if known.version else ["new"]
+                told += ["update"] if known.version else [] if first else ["new"]
                 known.version = one.version
         elif known.version and whole:
             known.missed += 1
@@ -143,8 +144,10 @@ def test_a_lesser_source_that_lags_behind_moves_nothing_back(days: list[tuple[bo
     day = behind = seen = DAY
     owner.hears(world.scan(listed(show("a")), listed(show("z"))), world.now)
     moves, told = 0, []
-    for moves_now, leader_answers, other_answers in days:
+    for number, (moves_now, leader_may_answer, other_answers) in enumerate(days):
         world.later(days=1)
+        # After three days without it the other one would lead.
+        leader_answers = leader_may_answer or number % 3 == 0
         behind, day = day, day + timedelta(days=1) if moves_now else day
         leader = listed(show("a", day)) if leader_answers else FAILED
         told += owner.hears(world.scan(leader, listed(show("z", behind)) if other_answers else FAILED), world.now)
@@ -227,6 +230,24 @@ def test_a_sale_is_told_once_and_again_when_it_moves(owner: Owner) -> None:
     world = World()
     scans = [listed(), *[listed(show(sales=(sale(hours),))) for hours in (60, 60, 90, 90)]]
     assert days(owner, world, *scans) == [[], ["new", "new"], [], ["update"], []]
+
+
+def test_a_sale_to_come_is_told_at_the_first_look_and_taken_back_with_its_show(owner: Owner) -> None:
+    on, off = listed(show(sales=(sale(48),))), listed(show(status=Status.CANCELLED, sales=(sale(48),)))
+    assert days(owner, World(), on, off, off) == [["new"], ["retraction", "retraction"], []]
+
+
+def test_another_home_and_somebody_else_of_the_name_are_first_looks(owner: Owner) -> None:
+    world = World(elsewhere=False)
+    tour = [show(f"p{n}", DAY + timedelta(days=n), PARIS) for n in range(3)]
+    days(owner, world, listed(*tour))
+    world.home = Home(PARIS.place, 60.0, "Paris", "", "FR")
+    other = [show(f"o{n}", DAY + timedelta(days=n + 50), PARIS) for n in range(20)]
+    theirs = [
+        replace(listed(*other, *more), identity="other")
+        for more in ([], [show("new", DAY + timedelta(days=90), PARIS)])
+    ]
+    assert days(owner, world, listed(*tour), *theirs) == [[], [], ["new"]]
 
 
 def test_the_most_that_can_be_followed_and_found_is_a_valid_gate(owner: Owner) -> None:

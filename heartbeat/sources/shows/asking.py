@@ -17,6 +17,7 @@ from heartbeat.sources.answers import FetchFailed, Response, TryAgain, retry_aft
 from heartbeat.sources.fetch import Request, host_of
 from heartbeat.sources.shows.ground import Ground
 from heartbeat.sources.shows.quota import Quota
+from heartbeat.sources.shows.show import Outcome, Scan
 
 TRIES = 3
 LONGEST_PAUSE = 30.0
@@ -25,11 +26,20 @@ ANSWER_SECONDS = 20.0
 LEAST_SECONDS = 0.5
 """With less left of the run no answer can be hoped for."""
 MAX_BYTES = 16 * 1024 * 1024
-FAILURES = 2
-"""Artists in a row for which there was no usable answer; after them the service is down."""
+FAILURES = 5
+"""Artists in a row for which there was no usable answer; after them the service is down. Of those after the first
+each has one try only: a service that is down costs little, and a few artists who always fail silence nobody."""
 _REFUSED = (401, 403)
 _TOO_MANY, _UNAVAILABLE, _SERVER_ERROR = 429, 503, 500
 _SHORTEST_SECRET = 4
+
+
+class NotAsked(SourceFailed):
+    """The service was not asked about this artist, whose turn is still to come."""
+
+
+def failed_scan(failed: SourceFailed) -> Scan:
+    return Scan(Outcome.FAILED, message=str(failed), tried=not isinstance(failed, NotAsked))
 
 
 class Asker:
@@ -56,7 +66,7 @@ class Asker:
         Raises SourceFailed, at once when the service is off for this run.
         """
         if self._off:
-            raise SourceFailed(self._off)
+            raise NotAsked(self._off)
         request = Request(
             f"{address}?{urlencode(parameters)}",
             headers=self._headers,
@@ -77,10 +87,16 @@ class Asker:
         self._off = why
         raise SourceFailed(why)
 
+    def _leave(self, why: str) -> NoReturn:
+        """As `stop`, before this artist was asked about."""
+        self._off = why
+        raise NotAsked(why)
+
     def _answer(self, request: Request) -> Response:
-        for attempt in range(TRIES):
+        tries = 1 if self._failures else TRIES
+        for attempt in range(tries):
             pause = 2.0**attempt
-            last = attempt == TRIES - 1
+            last = attempt == tries - 1
             try:
                 answer = self._once(request)
             except TryAgain as failed:
@@ -105,7 +121,7 @@ class Asker:
             try:
                 self._quota.take()
             except SourceFailed as spent:
-                self.stop(str(spent))
+                self._leave(str(spent))
         self._ground.asked[host] = monotonic()
         answer = self._ground.fetcher.fetch(request, min(ANSWER_SECONDS, self._ground.deadline - monotonic()))
         if self._quota is not None:
@@ -122,7 +138,7 @@ class Asker:
 
     def _wait(self, seconds: float) -> None:
         if monotonic() + seconds + LEAST_SECONDS > self._ground.deadline:
-            self.stop("the time of this run is used up; the rest is asked in the next run")
+            self._leave("the time of this run is used up; the rest is asked in the next run")
         if seconds:
             sleep(seconds)
 
@@ -136,14 +152,23 @@ class Asker:
                 self._off = str(failed)
 
     def _read(self, body: bytes, holds: Callable[[Any], bool]) -> Any:
-        if len(self._secret) >= _SHORTEST_SECRET:
-            for shown in {self._secret, quote(self._secret, safe="")}:
-                body = body.replace(shown.encode(), b"-")
         try:
-            answer = json.loads(body)
+            answer = self._without_secret(json.loads(body))
         except (ValueError, RecursionError):
             what = "a web page" if b"<" in body[:200] else "something else" if body.strip() else "nothing"
             raise FetchFailed(f"cannot use the answer: it is {what}, not JSON; it may be over later") from None
         if not holds(answer):  # or an error that comes under status 200 would mean: no shows
             raise FetchFailed("cannot use the answer: what was asked for is not in it; it may be over later")
         return answer
+
+    def _without_secret(self, answer: Any) -> Any:
+        if len(self._secret) < _SHORTEST_SECRET:
+            return answer
+        # Decoded and written anew, so that no way of escaping hides it.
+        text = json.dumps(answer, ensure_ascii=False)
+        shown = {json.dumps(form, ensure_ascii=False)[1:-1] for form in (self._secret, quote(self._secret, safe=""))}
+        if not any(form in text for form in shown):
+            return answer
+        for form in shown:
+            text = text.replace(form, "-")
+        return json.loads(text)

@@ -8,7 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from heartbeat.sources.shows.changes import Standing, View, end_of, zone_of
-from heartbeat.sources.shows.fields import link
+from heartbeat.sources.shows.fields import instant, link
+from heartbeat.sources.shows.kept import Kept
 from heartbeat.sources.shows.region import Where
 from heartbeat.sources.shows.show import Artist, Sale, Scan, Status, Venue
 from heartbeat.sources.text import clean_title
@@ -49,14 +50,16 @@ def show_finding(found: Standing, view: View, scope: str) -> dict[str, Any]:
     return finding
 
 
-def sale_findings(
-    found: Standing, view: View, within: timedelta, scope: str
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """One for each sale that begins soon, or was reported and now begins at another time; and what was reported."""
+def sale_findings(found: Standing, view: View, within: timedelta) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """One for each sale that begins soon, or was reported and now begins at another time; and what was reported.
+
+    Of no scope: what is to come is news at the first look too.
+    """
     told: dict[str, str] = {}
     findings = []
     if found.show.status in (Status.CANCELLED, Status.POSTPONED):
-        return [], told
+        lost = lost_sales(found.show.artist, found.kept, view)
+        return lost, dict(found.kept.sales) if lost else told
     for name, sale in _named(found.show.sales):
         start = sale.starts_at.astimezone(UTC)
         text = f"{start:%Y-%m-%dT%H:%M:%SZ}"
@@ -64,11 +67,33 @@ def sale_findings(
         if start + SALE_GRACE < view.now:
             continue
         if start - view.now <= within or before not in (None, text):
-            findings.append(_sale(found, name, start, view, scope))
+            findings.append(_sale(found, name, start, view))
             told[name] = text
         elif before:
             told[name] = before
     return findings, told
+
+
+def lost_sales(artist: str, kept: Kept, view: View) -> list[dict[str, Any]]:
+    """What takes back the sales that were reported, and have not passed, of a show that is off."""
+    findings = []
+    for name in kept.sales:
+        start = instant(kept.sales, name)
+        if start and start + SALE_GRACE >= view.now:
+            about = f"the show of {day_text(kept.day)}, {place_text(kept.venue, abroad=not kept.near)}, is off"
+            findings.append(
+                {
+                    "key": _sale_key(kept, name),
+                    "title": f"{clean_title(artist, _LONGEST)}: no sale on {_clock(start, view.zone)}, {about}",
+                    "kind": "on-sale",
+                    "urgency": "normal" if kept.near else "low",
+                    "source": kept.lead,
+                    "origin": "third_party",
+                    "useful_until": start + SALE_GRACE,
+                    "retract": True,
+                }
+            )
+    return findings
 
 
 def unresolved_finding(artist: Artist, ident: str, source: str, scan: Scan) -> dict[str, Any]:
@@ -114,7 +139,7 @@ def _kind(found: Standing) -> str:
         return "show-postponed"
     if found.show.status is Status.CANCELLED:
         return "show-cancelled"
-    return "show-moved" if found.moved_from or found.show.status is Status.MOVED else "show"
+    return "show-moved" if found.moved or found.show.status is Status.MOVED else "show"
 
 
 def _title(found: Standing, view: View) -> str:
@@ -127,19 +152,12 @@ def _title(found: Standing, view: View) -> str:
             return f"{artist}: cancelled, {day}{at}"
         case "show-postponed":
             known = show.day and view.now < end_of(show.day, show.venue, view.zone)
-            return f"{artist}: postponed, new date open{f' (it was {day})' if known else ''}{at}"
+            return f"{artist}: postponed, new date open{f' (listed for {day})' if known else ''}{at}"
         case "show-moved":
-            was = found.moved_from if found.moved_from != str(show.day or "") else "another venue"
-            return f"{artist}: moved to {day}{at}{f' (it was {_was(was)})' if was else ''}"
+            # From where is not said: what the owner was told last is known elsewhere.
+            return f"{artist}: moved to {day}{at}"
     festival = clean_title(show.title, _LONGEST) if show.festival else ""
     return f"{artist} plays at {festival}, {day}{at}" if festival else f"{artist}: {day}{at}"
-
-
-def _was(text: str) -> str:
-    try:
-        return day_text(date.fromisoformat(text))
-    except ValueError:
-        return text
 
 
 def _body(found: Standing, view: View) -> str:
@@ -154,7 +172,7 @@ def _body(found: Standing, view: View) -> str:
         begun = public[0] <= view.now
         parts.append("tickets are on sale" if begun else f"tickets from {_clock(public[0], view.zone)}")
     if found.where is Where.UNKNOWN and view.home and not found.is_near:
-        parts.append("place unknown")
+        parts.append("distance unknown" if show.venue.city else "place unknown")
     more = len(found.listed_by) - _NAMED
     parts.append(f"by {', '.join(found.listed_by[:_NAMED])}{f' and {more} more' if more > 0 else ''}")
     return "; ".join(parts)
@@ -169,12 +187,12 @@ def _named(sales: tuple[Sale, ...]) -> Iterator[tuple[str, Sale]]:
         yield (name if taken[name] == 1 else f"{name} {taken[name]}"), sale
 
 
-def _sale(found: Standing, name: str, start: datetime, view: View, scope: str) -> dict[str, Any]:
+def _sale(found: Standing, name: str, start: datetime, view: View) -> dict[str, Any]:
     show = found.show
     at = place_text(show.venue, abroad=found.where is not Where.NEAR)
     what = "tickets" if name == "public" else f"presale {name}"
     finding = {
-        "key": f"sale:{found.kept.key.partition(':')[2]}:{_digest(name)}",
+        "key": _sale_key(found.kept, name),
         "version": f"{start:%Y-%m-%dT%H:%M:%SZ}",
         "title": f"{clean_title(show.artist, _LONGEST)}: {what} from {_clock(start, view.zone)}, for the show of "
         f"{day_text(show.day)}{f', {at}' if at else ''}",
@@ -184,11 +202,14 @@ def _sale(found: Standing, name: str, start: datetime, view: View, scope: str) -
         "useful_until": start + SALE_GRACE,
         "source": found.lead.source,
         "origin": "third_party",
-        # A show that is called off takes its sale along.
+        # A show that is called off takes its sale along, by name.
         "when_absent": "keep",
-        "scope": scope,
     }
     return finding | ({"url": url} if (url := link(show.url)) else {})
+
+
+def _sale_key(kept: Kept, name: str) -> str:
+    return f"sale:{kept.key.partition(':')[2]}:{_digest(name)}"
 
 
 def _clock(instant: datetime, zone: tzinfo) -> str:

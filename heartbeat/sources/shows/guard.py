@@ -41,6 +41,11 @@ def _count(shows: Iterable[Kept], source: str, today: date) -> tuple[int, int]:
     return listed, gone
 
 
+def gone_since(kept: Kept, source: str) -> date | None:
+    """Since when *source* no longer lists it."""
+    return _day(kept.gone[source]) if source in kept.gone else None
+
+
 def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)

@@ -34,6 +34,10 @@ class Kept:
     """Since which day a source that was asked no longer lists it."""
     sales: Mapping[str, str] = field(default_factory=dict)
     """The sales that were reported, with their start."""
+    heard: date | None = None
+    """When the word of the believed source was last had."""
+    postponed: bool = False
+    """The day no longer holds, so that the show is not over after it."""
 
 
 def to_json(shows: Iterable[Kept]) -> list[dict[str, Any]]:
@@ -51,6 +55,8 @@ def to_json(shows: Iterable[Kept]) -> list[dict[str, Any]]:
             "sources": list(kept.sources),
             "gone": dict(kept.gone),
             "sales": dict(kept.sales),
+            "heard": kept.heard.isoformat() if kept.heard else "",
+            "postponed": kept.postponed,
         }
         for kept in shows
     ]
@@ -76,6 +82,8 @@ def _read(row: Any) -> Kept | None:
         sources=_texts(row, "sources"),
         gone=_pairs(row, "gone"),
         sales=_pairs(row, "sales"),
+        heard=fields.day(row, "heard"),
+        postponed=fields.flag(row, "postponed"),
     )
     return kept if kept.key and kept.ids else None
 

@@ -64,6 +64,15 @@ def distance_km(one: tuple[float, float], other: tuple[float, float]) -> float:
     return 2 * _EARTH_KM * math.asin(math.sqrt(min(1.0, chord)))
 
 
+def question_of(home: Home | None) -> str:
+    """What is asked when it is asked what is near: another home is another question."""
+    if home is None:
+        return ""
+    # A hundredth of a degree is a kilometre: whoever writes home more exactly has not moved.
+    place = f"{home.place[0]:.2f},{home.place[1]:.2f},{home.radius_km:.0f}" if home.place else ""
+    return "|".join((place, *map(plain_name, (home.city, home.region)), home.country))
+
+
 def where(venue: Venue, home: Home | None) -> Where:
     if home is None:
         return Where.UNKNOWN
@@ -85,8 +94,9 @@ def _by_city(venue: Venue, home: Home, *, known_country: bool) -> Where:
         return Where.UNKNOWN
     if plain_name(venue.city) == plain_name(home.city):
         return Where.FAR if _same_region(home.region, venue.region) is False else Where.NEAR
-    # Another town may lie inside the radius.
-    return Where.UNKNOWN if home.place else Where.FAR
+    # Another name in the same country may be another spelling (Munich), or a town inside the radius.
+    may_be_near = home.place is not None or home.country != ""
+    return Where.UNKNOWN if may_be_near and _same_region(home.region, venue.region) is not False else Where.FAR
 
 
 def _same_region(one: str, other: str) -> bool | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import time
 from hashlib import sha256
 
@@ -22,6 +22,9 @@ _EXTRA = re.compile(
 )
 """How ticket sellers name what is sold for a show beside its tickets."""
 _SAME_KM = 1.0
+"""Two sources may place one house so far apart."""
+_SAME_HOUSE_KM = 0.05
+"""What one source places so near to where it was is the same house under a new name."""
 _NAMESAKES_KM = 50.0
 """Two places of one name further apart are two houses of a chain; within it one of them was placed roughly."""
 _LATER_MINUTES = 90
@@ -98,7 +101,7 @@ def _best(listing: Listing, groups: Iterable[Group], whole: Collection[str]) -> 
 
 def same_venue(one: Venue, other: Venue) -> bool:
     """Whether they can be one place; what nobody said is no contradiction."""
-    if _unsaid(one) or _unsaid(other):
+    if is_unsaid(one) or is_unsaid(other):
         return _same_or_unsaid(one.city, other.city)
     same_name = one.name != "" and plain_name(one.name) == plain_name(other.name)
     if one.place and other.place:
@@ -106,12 +109,30 @@ def same_venue(one: Venue, other: Venue) -> bool:
     return same_name and _same_or_unsaid(one.city, other.city)
 
 
-def venue_token(venue: Venue, kept: Kept | None) -> str:
+def venue_token(lead: Listing, kept: Kept | None) -> str:
     """What stands for the venue in a version: the same as before unless it is certainly another."""
-    if kept is not None and same_venue(venue, kept.venue):
-        return kept.token
+    venue = lead.show.venue
+    if kept is not None:
+        stays = _same_house if lead.source == kept.lead else same_venue
+        if stays(venue, kept.venue):
+            return kept.token
     name = plain_name(venue.name) or plain_name(venue.city) or str(venue.place or "")
     return _digest(f"{name}, {plain_name(venue.city)}", 10) if name else "open"
+
+
+def _same_house(one: Venue, other: Venue) -> bool:
+    """As `same_venue`, for two words of one source: what it calls otherwise is the house next door."""
+    if _bare(one) == _bare(other):
+        return same_venue(replace(one, name=other.name), other)
+    if not (one.name and other.name):
+        return same_venue(one, other)
+    return bool(one.place and other.place and distance_km(one.place, other.place) <= _SAME_HOUSE_KM)
+
+
+def _bare(venue: Venue) -> str:
+    """The name without its city and spaces: the Lido Berlin is the Lido."""
+    words = plain_name(venue.name).split()
+    return "".join(word for word in words if word not in plain_name(venue.city).split()) or "".join(words)
 
 
 def _has_left(listing: Listing, group: Group) -> bool:
@@ -160,12 +181,17 @@ def _minutes(one: time | None, other: time | None) -> int | None:
 
 
 def _new_key(ident: str, listing: Listing, taken: dict[str, Group]) -> str:
-    name = f"{ident}\0{listing.id}"
-    key = f"show:{_digest(name, 24)}"
-    return key if key not in taken else f"show:{_digest(f'{name} {listing.show.day}', 24)}"
+    """Of what anybody can see of the show, so that it is the same one for a scan that has lost its memory."""
+    show = listing.show
+    rare = (plain_name(show.venue.city), str(show.starts), listing.id)
+    names = [f"{ident}\0{show.day}"] if show.day else []
+    # Two shows of one artist and day are rare; then whatever tells them apart.
+    names += [f"{ident}\0{show.day}\0{' '.join(rare[:more])}" for more in (1, 2, 3) if show.day or more == len(rare)]
+    keys = [f"show:{_digest(name, 24)}" for name in names]
+    return next((key for key in keys if key not in taken), keys[-1])
 
 
-def _unsaid(venue: Venue) -> bool:
+def is_unsaid(venue: Venue) -> bool:
     return not venue.name and venue.place is None
 
 

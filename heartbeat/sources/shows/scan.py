@@ -109,10 +109,10 @@ def _ask(
     identify = identifier([other for other in entries if other is not entry], kinds, ground)
     turns = Turns(ground, entry.name)
     scans = {artist: _scan(provider, artist, identify) for artist in turns.order(artists)}
-    if any(scan.outcome is Outcome.FAILED for scan in scans.values()):
+    if not all(scan.tried for scan in scans.values()):
         # Only a run that did not get to everybody has to know whose turn is next.
         for artist, scan in scans.items():
-            if scan.outcome is not Outcome.FAILED:
+            if scan.tried:  # whoever fails has had a turn too, or would be the first for ever
                 turns.done(artist)
     return Asked(entry, scans)
 

@@ -87,6 +87,10 @@ class Scan:
     whole: bool = True
     """Every page was read: a show that is not here is not listed."""
     message: str = ""
+    identity: str = ""
+    """By which the service was asked: shows of another one are another question, whatever the name."""
+    tried: bool = True
+    """False where nobody was asked, so that the artist's turn is still to come."""
 
 
 class Provider(Protocol):

@@ -1,4 +1,4 @@
-"""Whose turn it is: a run that has no time for all artists takes those first whose last scan is longest ago."""
+"""Whose turn it is: a run that has no time for all artists takes those first whose last turn is longest ago."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Turns:
         self._notes = Notes(ground.cache, "turns", source, ground.now)
 
     def order(self, artists: Iterable[Artist]) -> list[Artist]:
-        """Those never scanned, then those scanned longest ago; else as they were given."""
+        """Those never asked about, then those asked about longest ago; else as they were given."""
         return sorted(artists, key=lambda artist: self._notes.at(_key(artist)) or _NEVER)
 
     def done(self, artist: Artist) -> None:
-        """*artist* was scanned now, or it is known that nobody can be found by that name."""
+        """*artist* was asked about now, with or without success."""
         self._notes.put(_key(artist), True)  # only the instant matters
 
 

@@ -16,7 +16,7 @@ from heartbeat.sources.answers import FetchFailed
 from heartbeat.sources.entries import Entry, secret
 from heartbeat.sources.fetch import host_of
 from heartbeat.sources.shows import fields
-from heartbeat.sources.shows.asking import Asker
+from heartbeat.sources.shows.asking import Asker, failed_scan
 from heartbeat.sources.shows.ground import Ground
 from heartbeat.sources.shows.naming import same_name
 from heartbeat.sources.shows.show import Artist, Outcome, Sale, Scan, Show, Venue
@@ -55,13 +55,13 @@ class Bandsintown:
         except SourceFailed as failed:
             if isinstance(failed, FetchFailed) and failed.status == _NOBODY:
                 return Scan(Outcome.UNRESOLVED, message="nobody of this name is listed there; check the name")
-            return Scan(Outcome.FAILED, message=str(failed))
+            return failed_scan(failed)
         theirs = [event for event in answer if _plays(event, artist)]
         if answer and not theirs:
             return Scan(Outcome.UNRESOLVED, message="the events there are those of somebody else; check the name")
         shows = [show_of(event, artist.name) for event in theirs]
         coming = tuple(show for show in shows if show and (show.day is None or show.day >= self._today))
-        return Scan(Outcome.SCANNED, coming, whole=all(shows))
+        return Scan(Outcome.SCANNED, coming, identity=artist.mbid)
 
     def similar(self, artists: Sequence[Artist]) -> None:  # noqa: ARG002  # nobody can be asked for that here
         return None

@@ -17,7 +17,7 @@ from heartbeat.sources import SourceFailed
 from heartbeat.sources.entries import Entry, secret
 from heartbeat.sources.fetch import host_of
 from heartbeat.sources.shows import fields
-from heartbeat.sources.shows.asking import Asker
+from heartbeat.sources.shows.asking import Asker, failed_scan
 from heartbeat.sources.shows.ground import Ground
 from heartbeat.sources.shows.identity import Identities, Identity
 from heartbeat.sources.shows.musicbrainz import candidates_of, pick, show_of
@@ -75,7 +75,7 @@ class MusicBrainz:
                 return Scan(Outcome.UNRESOLVED, message=identity.why)
             return self._scan(artist, identity.id)
         except SourceFailed as failed:
-            return Scan(Outcome.FAILED, message=str(failed))
+            return failed_scan(failed)
 
     def similar(self, artists: Sequence[Artist]) -> None:  # noqa: ARG002  # it has no opinion of likeness
         return None
@@ -92,12 +92,13 @@ class MusicBrainz:
     def _scan(self, artist: Artist, mbid: str) -> Scan:
         shows: dict[str, Show] = {}
         seen: set[str] = set()
-        offset = total = 0
+        offset = total = nameless = 0
         for page in range(MOST_PAGES):
             query = {"artist": mbid, "inc": "place-rels", "limit": f"{SIZE}", "offset": f"{offset}"}
             answer = self._ask("event", query, _is_listing)
             found, total = fields.rows(answer, "events"), fields.count(answer, "event-count") or 0
             seen |= {fields.ident(event, "id") for event in found} - {""}
+            nameless += sum(not fields.ident(event, "id") for event in found)  # cannot be told, but cuts nothing off
             listed = (show_of(event, artist.name, self._today) for event in found)
             shows |= {show.id: show for show in listed if show}
             offset += SIZE
@@ -105,9 +106,9 @@ class MusicBrainz:
                 break
             if page == 0:  # of too many to read, the last ones: they are listed by date
                 offset = max(offset, total - (MOST_PAGES - 1) * SIZE)
-        whole = len(seen) >= total
+        whole = len(seen) + nameless >= total
         message = "" if whole else f"only {len(seen)} of {total} listed events could be read"
-        return Scan(Outcome.SCANNED, tuple(shows.values()), whole, message)
+        return Scan(Outcome.SCANNED, tuple(shows.values()), whole, message, mbid)
 
     def _ask(self, what: str, query: dict[str, str], holds: Callable[[Any], bool]) -> Any:
         return self._asker.ask(f"{self._address}/ws/2/{what}", {**query, "fmt": "json"}, holds)

@@ -14,7 +14,7 @@ from heartbeat.sources import SourceFailed
 from heartbeat.sources.entries import Entry, secret
 from heartbeat.sources.fetch import host_of
 from heartbeat.sources.shows import fields
-from heartbeat.sources.shows.asking import Asker
+from heartbeat.sources.shows.asking import Asker, failed_scan
 from heartbeat.sources.shows.discovery import attraction_of, names_of, pick, show_of
 from heartbeat.sources.shows.geohash import geohash
 from heartbeat.sources.shows.ground import Ground
@@ -74,7 +74,7 @@ class Ticketmaster:
                 return Scan(Outcome.UNRESOLVED, message=identity.why)
             return self._scan(artist, identity.id)
         except SourceFailed as failed:
-            return Scan(Outcome.FAILED, message=str(failed))
+            return failed_scan(failed)
 
     def similar(self, artists: Sequence[Artist]) -> None:  # noqa: ARG002  # nobody can be asked for that here
         return None
@@ -110,20 +110,23 @@ class Ticketmaster:
         theirs = [event for event in events if identity in (one for one, _ in names_of(event))]
         shows = (show_of(event, artist.name) for event in theirs)
         message = "" if whole else f"only {len(events)} of the listed events could be read"
-        return Scan(Outcome.SCANNED, tuple(show for show in shows if show and self._to_come(show)), whole, message)
+        return Scan(
+            Outcome.SCANNED, tuple(show for show in shows if show and self._to_come(show)), whole, message, identity
+        )
 
     def _events(self, query: dict[str, str]) -> tuple[list[Any], bool]:
         """The events of every page that may be asked for, and whether that is all of them."""
         events: dict[str, Any] = {}  # pages shift while they are read, so one event may come twice and hide another
-        total = 0
+        total = nameless = 0
         for page in range(DEEPEST // SIZE):
             answer = self._ask("events", {**_EVERYTHING, **_SHOWS, **query, "page": str(page)}, _is_list)
             total = _total(answer) or 0
             found = fields.rows(answer, "_embedded", "events")
             events |= {identity: event for event in found if (identity := fields.ident(event, "id"))}
+            nameless += sum(not fields.ident(event, "id") for event in found)  # cannot be told, but cuts nothing off
             if not found or (page + 1) * SIZE >= total:
                 break
-        return list(events.values()), len(events) >= total
+        return list(events.values()), len(events) + nameless >= total
 
     def _ask(self, what: str, query: dict[str, str], holds: Callable[[Any], bool]) -> Any:
         return self._asker.ask(f"{self._address}/{what}.json", {**query, "apikey": self._key}, holds)
