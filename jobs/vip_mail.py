@@ -14,8 +14,9 @@
 #                      # below it; with a name, others who bear it are noticed; a tag (rae+news@…) does not matter
 # patterns = []        # regular expressions, searched in the decoded subject of any mail, such as "(?i)invoice"
 # max_age = "24h"      # how long after its arrival an unread mail is told of
-# authserv_id = ""     # your mail server's name in the Authentication-Results it writes, such as "mx.example.org": a
-#                      # VIP's mail that it does not confirm is suspected then; without a name only one that fails
+# authserv_id = ""     # your mail server's name in the Authentication-Results it writes, such as "mx.example.org",
+#                      # "*.messagingengine.com" (any one label) or "exchange-online" (which writes none): a VIP's mail
+#                      # that it does not confirm is suspected then; without a name only one that fails
 # bulk = "skip"        # "include": tell also of VIPs' automatic replies, and of bulk and list mail from an "@domain"
 # urgency = "normal"   # of a VIP's mail: low (for the brief alone), normal, high or critical
 # sources = []         # { imap = "imaps://mail.example.org", user = "me", password = { env = "NAME" } },
@@ -30,16 +31,19 @@ forger sends is for the brief alone. Nothing is marked as read, and no body is f
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from time import monotonic
 from typing import Any
 
 from heartbeat import tick
 from heartbeat.durations import parse_duration, show_duration
 from heartbeat.errors import Invalid
 from heartbeat.sources.entries import Entry, read_entries
+from heartbeat.sources.mail.arrival import arrived
 from heartbeat.sources.mail.judge import PATTERN, SPOOF, VIP, Rules, Verdict, judge
 from heartbeat.sources.mail.message import Message, Unread
 from heartbeat.sources.mail.patterns import Patterns
@@ -50,6 +54,8 @@ from heartbeat.sources.text import clean_title
 LONGEST = timedelta(days=31)
 GRACE = timedelta(days=3)
 """A mail that waits for the end of quiet hours, or for the agent, is of use beyond its age limit: over a weekend."""
+JUDGING = 20.0
+"""Seconds, beside those for reading: what strangers write may be made to take long."""
 MOST_FINDINGS = 120
 """Together they must fit into a gate line: 120 of 8 kB at most, for each character may take twelve bytes."""
 LONGEST_NAME = 60
@@ -84,23 +90,35 @@ def main() -> None:
         tick.finish(reason=missing, sources=[{"name": "mail", "ok": False, "message": missing}])
         return
     unread = list(read_mail(entries, now - rules.max_age, now, tick.cache_dir()))
-    found = [one for entry, held in unread for one in _found(entry.name, held.messages, rules, now)]
+    found, late = _found(unread, rules, now)
     told = sorted(found, key=lambda one: _rank(one, now))[:MOST_FINDINGS]
-    states = [_state(entry, held, found, told) for entry, held in unread]
+    states = [_state(entry, held, found, told, late[entry.name]) for entry, held in unread]
     states += _option_states({"vips": (len(vips), wrong_vips), "patterns": (len(patterns), patterns.faults)}, entries)
     tick.finish(
         [_finding(one, urgency, rules, now) for one in told], sources=states, reason=_reason(found, unread, states)
     )
 
 
-def _found(source: str, messages: Sequence[Message], rules: Rules, now: datetime) -> list[Found]:
-    """The mails of one source to be told of; one that lies in two folders once."""
-    found: dict[str, Found] = {}
-    for message in messages:
+def _found(unread: Sequence[tuple[Entry, Unread]], rules: Rules, now: datetime) -> tuple[list[Found], Counter[str]]:
+    """The mails to be told of, and how many of each source there was no time for: the newest are judged first.
+
+    One that lies in several folders or sources is told once, for the first of them.
+    """
+    queue = [(message, place) for place, (_, held) in enumerate(unread) for message in held.messages]
+    queue.sort(key=lambda one: arrived(one[0], now) or now, reverse=True)
+    deadline = monotonic() + JUDGING
+    found: dict[str, tuple[int, Found]] = {}
+    for done, (message, place) in enumerate(queue):
+        if monotonic() > deadline:
+            late = Counter(unread[place][0].name for _, place in queue[done:])
+            break
         if verdict := judge(message, rules, now):
-            key = f"{source}:{_digest(message, verdict.kind)}"
-            found.setdefault(key, Found(key, source, verdict))
-    return list(found.values())
+            key = f"mail:{_digest(message, verdict.kind)}"
+            if key not in found or place < found[key][0]:
+                found[key] = place, Found(key, unread[place][0].name, verdict)
+    else:
+        late = Counter()
+    return [one for _, one in found.values()], late
 
 
 def _digest(message: Message, kind: str) -> str:
@@ -124,7 +142,8 @@ def _finding(one: Found, urgency: str, rules: Rules, now: datetime) -> dict[str,
         "key": one.key,
         "title": _title(verdict),
         "kind": verdict.kind,
-        "body": clean_title(verdict.why, 500),
+        # Of a VIP's mail the title says it all.
+        "body": "" if verdict.kind == VIP else clean_title(verdict.why, 500),
         "urgency": {VIP: urgency, PATTERN: "normal", SPOOF: "low"}[verdict.kind],
         "useful_until": (verdict.arrived or now) + rules.max_age + GRACE,
         "source": one.source,
@@ -147,9 +166,13 @@ def _title(verdict: Verdict) -> str:
     return f"{'Perhaps forged: ' * forged}{who}: {clean_title(verdict.subject, LONGEST_SUBJECT) or '(no subject)'}"
 
 
-def _state(entry: Entry, held: Unread, found: Sequence[Found], told: Sequence[Found]) -> dict[str, Any]:
+def _state(entry: Entry, held: Unread, found: Sequence[Found], told: Sequence[Found], late: int) -> dict[str, Any]:
     left = sum(one.source == entry.name for one in found) - sum(one.source == entry.name for one in told)
-    notes = [held.fault, f"{left} more to tell of are left out; read some of the others first" if left else ""]
+    notes = [
+        held.fault,
+        f"{late} of its mails, the oldest, were not looked at: judging took too long; read or delete some" * bool(late),
+        f"{left} more to tell of are left out; read some of the others first" * bool(left),
+    ]
     message = clean_title("; ".join(note for note in notes if note), LONGEST_MESSAGE)
     return {"name": entry.name, "ok": not message, "items": len(held.messages), "message": message}
 

@@ -26,7 +26,11 @@ SEVEN = datetime(2026, 6, 10, 7, tzinfo=UTC)
         "10 Jun 2026 07:00:00",
         "10 Jun 2026 07:00:00 -0000",
         "10 Jun 2026 07:00:00 GMT",
-        "10 Jun 2026 07:00:00 XYZ",
+        "10 Jun 2026 09:00:00 CEST",
+        "10 Jun 2026 16:00:00 JST",
+        "10 Jun 2026 09:00:00 GMT+0200",
+        "10 Jun 2026 09:00:00 UTC+02:00",
+        "10 Jun 2026 07:00:00 Z",
         "10 Jun 2026 03:00:00 EDT",
         "10 Jun 26 07:00:00 +0000",
         "Wednesday, 10-Jun-26 07:00:00 UTC",
@@ -37,6 +41,11 @@ SEVEN = datetime(2026, 6, 10, 7, tzinfo=UTC)
 )
 def test_a_date_is_read_as_people_write_it(text: str) -> None:
     assert read_date(text.encode()) == SEVEN
+
+
+@pytest.mark.parametrize("zone", ["XYZ", "A", "IST"])
+def test_an_unknown_zone_is_the_one_where_it_is_latest(zone: str) -> None:
+    assert read_date(f"10 Jun 2026 07:00:00 {zone}".encode()) == SEVEN + timedelta(hours=12)
 
 
 def test_a_leap_second_is_the_one_before() -> None:
@@ -77,16 +86,21 @@ OLD = datetime(2026, 1, 1, tzinfo=UTC)
     [
         (message(SEVEN, OLD, received=RECEIVED.replace("10 Jun", "1 Jun"), date="1 Jan 2001 00:00 +0000"), SEVEN),
         (message(None, OLD, received=RECEIVED, date="1 Jan 2001 00:00 +0000"), SEVEN),
-        (message(None, OLD, date="10 Jun 2026 07:00 +0000"), SEVEN),
-        (message(None, OLD, received="from a by b", date="10 Jun 2026 07:00 +0000"), SEVEN),
-        (message(None, OLD, received="from a by b; soon", date="10 Jun 2026 07:00 +0000"), SEVEN),
+        (message(None, OLD, received=RECEIVED + " (CEST); for me; by x"), SEVEN),
+        (message(None, SEVEN, date="1 Jan 2001 00:00 +0000"), SEVEN),
+        (message(None, SEVEN, received="from a by b", date="1 Jan 2001 00:00 +0000"), SEVEN),
+        (message(None, SEVEN, received="from a by b; soon", date="1 Jan 2001 00:00 +0000"), SEVEN),
+        (message(None, SEVEN, received="x; 1 Jan 1970 00:00:10 +0000"), SEVEN),
+        (message(None, SEVEN, received=RECEIVED.replace("2026", "2036")), SEVEN),
+        (message(date="10 Jun 2026 07:00 +0000"), SEVEN),
+        (message(None, NOW + timedelta(days=2), date="10 Jun 2026 07:00 +0000"), SEVEN),
         (message(None, SEVEN, date="Yesterday"), SEVEN),
         (message(None, SEVEN, date="1 Jan 1970 00:00 +0000"), SEVEN),
         (message(None, SEVEN), SEVEN),
         (message(), None),
         (message(date="nonsense"), None),
-        (message(None, OLD, date="10 Jun 2036 07:00 +0000"), None),
-        (message(None, OLD, received=RECEIVED.replace("2026", "2036")), None),
+        (message(date="10 Jun 2036 07:00 +0000"), None),
+        (message(received=RECEIVED.replace("2026", "2036")), None),
         (message(NOW + SKEW), NOW + SKEW),
         (message(NOW + SKEW + timedelta(seconds=1)), None),
     ],
@@ -98,6 +112,15 @@ def test_who_is_believed(mail: Message, expected: datetime | None) -> None:
 def test_the_topmost_received_counts() -> None:
     twice = Message((("received", RECEIVED.encode()), ("received", b"x; 1 Jan 2001 00:00 +0000")))
     assert arrived(twice, NOW) == SEVEN
+
+
+@pytest.mark.parametrize(
+    ("undated", "expected"),
+    [(["by mail.example.org"], SEVEN), (["x; 1 Jan 1970 00:00:10 +0000", "x; soon"], SEVEN), (["x"] * 20, None)],
+)
+def test_a_received_without_a_usable_date_is_passed_over(undated: list[str], expected: datetime | None) -> None:
+    fields = [*undated, RECEIVED, "x; 1 Jan 2001 00:00 +0000"]
+    assert arrived(Message(tuple(("received", text.encode()) for text in fields)), NOW) == expected
 
 
 @given(st.one_of(st.binary(max_size=300), st.text("0123456789 :+-JunGMT,.;()").map(str.encode)))

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heartbeat.sources.mail.author import read_author, reply_domains
+from heartbeat.sources.mail.author import LONGEST_REPLY_TO, MOST_REPLY_TO, read_author, reply_domains
 from heartbeat.sources.mail.lexer import lex
 from heartbeat.sources.mail.message import Message
 from heartbeat.sources.mail.words import LONGEST
-from tests.mail.mails import ADDRESS, mail
+from tests.mail.mails import ADDRESS, EVE, mail
 
 
 @pytest.mark.parametrize(
@@ -196,3 +196,23 @@ def test_without_quotes_comments_and_escapes_the_tokens_are_the_text(text: str) 
 )
 def test_deep_or_long_nonsense_takes_no_stack_and_little_time(text: str) -> None:
     assert read_author(mail(text)).address is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ([f"rae@{'a' * 8}.example"] * MOST_REPLY_TO, {"aaaaaaaa.example"}),
+        (["rae@a.example"] * (MOST_REPLY_TO + 1), {"?"}),
+        (["rae@a.example" + " " * (LONGEST_REPLY_TO - 15) + " ;"], {"a.example"}),
+        (["rae@a.example" + " " * (LONGEST_REPLY_TO - 14) + " ;"], {"?"}),
+    ],
+)
+def test_so_many_reply_to_are_read_and_more_are_to_somebody_else(fields: list[str], expected: set[str]) -> None:
+    assert reply_domains(mail(EVE, reply_to=fields)) == expected
+
+
+def test_of_several_long_from_fields_only_the_beginnings_are_looked_at() -> None:
+    fields = [("from", ("\ufdfa" * 3_300 + f" <{EVE}>").encode())] * 25
+    assert len(read_author(Message(tuple(fields))).name) <= 6 * 502
+    late = [("from", EVE.encode())] * 24 + [("from", ADDRESS.encode())]
+    assert ADDRESS in read_author(Message(tuple(late))).name, "the first and the last are what programs show"

@@ -122,7 +122,7 @@ def test_a_vips_mail_wakes(box: Box) -> None:
     finding = only(box.tell())
     assert finding.title == f"{RAE}: Café on Friday"
     assert (finding.kind, finding.urgency, finding.source) == ("vip-mail", Urgency.NORMAL, "box")
-    assert finding.body == f"from {RAE}"
+    assert finding.body == ""
     assert finding.origin == "third_party"
     assert finding.when_absent is WhenAbsent.KEEP
     assert finding.occurred_at == datetime.fromisoformat("2026-06-10T07:55:00Z")
@@ -192,7 +192,7 @@ def test_a_mail_keeps_its_key_when_it_is_moved_or_its_mailbox_is_rebuilt(box: Bo
     file = box.put("1.host", RAE, "Subject: Lunch")
     before = box.keys()
     assert len(before) == 1
-    assert all(key.startswith("box:") for key in before)
+    assert all(key.startswith("mail:") for key in before)
     moved = file.rename(box.path / "cur" / "99.other:2,R")
     assert box.keys() == before
     moved.write_bytes(b"Delivered-To: me\r\n" + moved.read_bytes().replace(b"Subject: Lunch", b"Subject:\r\n\tLunch"))
@@ -208,10 +208,20 @@ def test_a_mail_in_two_folders_of_a_source_is_told_once(box: Box) -> None:
     assert [source.items for source in told.sources] == [2]
 
 
-def test_a_mail_in_two_sources_is_told_for_each(box: Box) -> None:
-    box.put("a", RAE)
-    sources = [{"maildir": str(box.path), "name": name} for name in ("one", "two")]
-    assert sorted(finding.source for finding in box.tell(sources=sources).findings) == ["one", "two"]
+def test_a_mail_in_two_sources_is_told_once_for_the_first_of_them(box: Box) -> None:
+    file = box.put("a", RAE, "Subject: Lunch")
+    other = Box(box.path / "other")
+    copy = other.path / "new" / "b"
+    copy.write_bytes(file.read_bytes())
+    sources = [{"maildir": str(path), "name": name} for name, path in (("two", other.path), ("one", box.path))]
+    told = box.tell(sources=sources)
+    assert only(told).source == "two"
+    assert [(source.ok, source.items) for source in told.sources] == [(True, 1), (True, 1)]
+    assert only(box.tell(sources=sources[::-1])).source == "one"
+    key = only(told).key
+    copy.unlink()
+    assert (only(box.tell(sources=sources)).key, only(box.tell(sources=sources)).source) == (key, "one")
+    assert box.keys(sources=[{"maildir": str(box.path), "name": "renamed"}]) == {key}
 
 
 @pytest.mark.parametrize(
@@ -304,6 +314,35 @@ def test_the_longest_findings_fit_into_a_gate_line(box: Box) -> None:
     for number in range(MODULE.MOST_FINDINGS):
         box.put(f"{number}", f"Rae Boss {wide} <{EVE}>", f"Subject: {wide}", message_id=f"<{number}>")
     assert len(box.tell().findings) == MODULE.MOST_FINDINGS
+
+
+class Clock:
+    """A second later at each look."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 1
+        return self.seconds
+
+
+@pytest.mark.parametrize(("seconds", "judged_ones"), [(2.0, 2), (3.0, 3)])
+def test_when_judging_takes_too_long_the_newest_are_told_and_the_rest_is_said(
+    box: Box, monkeypatch: pytest.MonkeyPatch, seconds: float, judged_ones: int
+) -> None:
+    monkeypatch.setattr(MODULE, "monotonic", Clock())
+    monkeypatch.setattr(MODULE, "JUDGING", seconds)
+    other = Box(box.path / "other")
+    for hour, place in ((1, box), (5, box), (3, other)):
+        place.put(f"{hour}", RAE, f"Subject: at {hour}", date=f"Wed, 10 Jun 2026 0{hour}:00:00 +0000")
+    told = box.tell(sources=[{"maildir": str(one.path), "name": one.path.name} for one in (box, other)])
+    titles = [f"{RAE}: at {hour}" for hour in (5, 3, 1)]
+    assert [finding.title for finding in told.findings] == titles[:judged_ones]
+    late = "1 of its mails, the oldest, were not looked at: judging took too long; read or delete some"
+    messages = [late if judged_ones == 2 else "", ""]
+    assert [source.message for source in told.sources] == messages
+    assert [source.ok for source in told.sources] == [not message for message in messages]
 
 
 # Options and faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from heartbeat.sources.mail.names import canonical_domain, readable_domain, skeleton
+from heartbeat.sources.mail.names import LONGEST_LOOK, canonical_domain, readable_domain, skeleton
 from heartbeat.sources.mail.vips import LONGEST, MOST, read_vips
 from tests.mail.mails import ADDRESS, EVE, RAE, kind, mail, rules
 
@@ -96,7 +96,22 @@ def test_others_are_others_and_no_forgers(entry: str, sender: str) -> None:
         f'"rаe.boss@partner.example.org" <{EVE}>',
         f'"rae.boss＠partner.example.org" <{EVE}>',
         f'"rae。boss@partner。example。org" <{EVE}>',
+        # the address with something at its edges
+        f'"{ADDRESS}"eve <{EVE}>',
+        f'x"{ADDRESS}" <{EVE}>',
+        f"=?utf-8?q?rae.boss=40partner.example.org?=x <{EVE}>",
+        f'".{ADDRESS}" <{EVE}>',
+        f'"-{ADDRESS}-" <{EVE}>',
+        f'"_{ADDRESS}_" <{EVE}>',
+        f'"Rae. {ADDRESS}" <{EVE}>',
+        f'"{ADDRESS}\'s phone" <{EVE}>',
+        f'"rae . boss @ partner . example . org" <{EVE}>',
+        f'"rae.boss@partner,example,org" <{EVE}>',
+        f'"rae.boss@partner.example, org" <{EVE}>',
         # the name
+        f"Rae\u3164Boss <{EVE}>",
+        f"Rae\u115fBoss <{EVE}>",
+        f"\uffa0Rae\u1160Boss <{EVE}>",
         f"Rae Boss <{EVE}>",
         f'"Boss, Rae" <{EVE}>',
         f"{EVE} (Rae Boss)",
@@ -155,6 +170,11 @@ def test_others_are_others_and_no_forgers(entry: str, sender: str) -> None:
         f"=?UTF-8?Q?Rae=0D=0A?= <{ADDRESS}>",
         f"=?UTF-8?Q?Rae_Boss_<{ADDRESS}>?=",
         f"\\{ADDRESS}",
+        f"rae.boss@partner.example.net <{ADDRESS}>",
+        f"{ADDRESS} {ADDRESS} <{ADDRESS}>",
+        f"<{ADDRESS}> <{ADDRESS}>",
+        f"Rae Boss, PhD <{ADDRESS}>",
+        f"Rae <{ADDRESS}>,",
     ],
 )
 def test_whoever_looks_like_a_vip_is_suspect(sender: str) -> None:
@@ -257,3 +277,37 @@ def test_a_label_that_is_no_punycode_stays_as_it_is(label: str) -> None:
 def test_an_encoded_label_of_plain_letters_is_not_the_plain_one() -> None:
     assert canonical_domain("xn--partner-.example.org") != canonical_domain("partner.example.org")
     assert kind(mail("rae.boss@xn--partner-.example.org")) == "spoof"
+
+
+@pytest.mark.parametrize(("before", "seen"), [(LONGEST_LOOK - 1, True), (LONGEST_LOOK, False)])
+def test_so_many_letters_are_compared_and_what_is_invisible_is_none_of_them(before: int, seen: bool) -> None:
+    assert ("z" in skeleton("\u200b" * 9_000 + "y" * before + "z")) is seen
+    assert len(skeleton("\ufdfa" * 10_000)) <= 2 * LONGEST_LOOK, "one letter that is eighteen once taken apart"
+
+
+@pytest.mark.parametrize(
+    "sender",
+    [
+        f"=?utf-8?Q?{ADDRESS}?= <{ADDRESS}>",
+        f"'{ADDRESS}' <{ADDRESS}>",
+        f"'RAE.BOSS@Partner.Example.org' <{ADDRESS}>",
+        f"{ADDRESS} <{ADDRESS}>",
+        f'"{ADDRESS}" <{ADDRESS}>',
+    ],
+)
+def test_an_address_that_is_its_own_name_is_one_address(sender: str) -> None:
+    assert kind(mail(sender)) == "vip"
+
+
+@pytest.mark.parametrize(
+    "sender",
+    [
+        "Kim <\u212aim@korp.example>",
+        "Kim <kim@\u212aorp.example>",
+        "Kim <kim@KORP.example\u037e>",
+        "kim@\u212aorp.example",
+    ],
+)
+@pytest.mark.parametrize("entry", ["kim@korp.example", "@korp.example"])
+def test_a_letter_that_only_becomes_one_of_ascii_makes_no_vip(sender: str, entry: str) -> None:
+    assert kind(mail(sender), rules([entry])) == "spoof"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from heartbeat.sources.mail.gmail import MOST
+from heartbeat.sources.mail import gmail
 from tests.mail_sources.reading import SINCE, read_one, subjects
 from tests.servers import NOW
 
@@ -172,18 +172,64 @@ def test_an_answer_that_is_none_is_a_fault_or_no_mail_but_no_crash(gws: Gws, tex
     assert unread.fault == "" or unread.fault.startswith("cannot ")
 
 
-@pytest.mark.parametrize(("count", "fault"), [(MOST, ""), (MOST + 1, f"the newest {MOST} unread mails; narrow query")])
-def test_so_many_mails_are_looked_at_and_no_more(gws: Gws, tmp_path: Path, count: int, fault: str) -> None:
-    program = tmp_path / "quick"
-    # The stub itself would take its time for two hundred calls.
-    program.write_text(f'#!/bin/sh\n[ "$4" = list ] && exec cat "{gws.folder}/list"\nexec cat "{gws.folder}/any"\n')
+def quick(gws: Gws, folder: Path, count: int) -> dict[str, Any]:
+    """So many mails; the stub itself would take its time for hundreds of calls."""
+    program = folder / "quick"
+    program.write_text(
+        f'#!/bin/sh\necho "$*" >> "{gws.folder}/calls"\n'
+        f'[ "$4" = list ] && exec cat "{gws.folder}/list"\nexec cat "{gws.folder}/any"\n'
+    )
     program.chmod(0o755)
     gws.says("any", header("x"))
     gws.says("list", {"messages": [{"id": f"a{number}"} for number in range(count)]})
-    unread = read_one({**gws.table, "program": str(program)}, seconds=60)
-    assert len(unread.messages) == MOST
-    assert fault in unread.fault
+    return {**gws.table, "program": str(program)}
+
+
+@pytest.mark.parametrize(("count", "fault"), [(10, ""), (11, "cannot look at more than the newest 10 unread mails")])
+def test_so_many_mails_are_looked_at_and_no_more(
+    gws: Gws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, fault: str
+) -> None:
+    monkeypatch.setattr(gmail, "MOST", 10)
+    unread = read_one(quick(gws, tmp_path, count))
+    assert len(unread.messages) == 10
+    assert unread.fault.startswith(fault)
     assert bool(unread.fault) == bool(fault)
+
+
+def test_two_thousand_are_listed(gws: Gws) -> None:
+    read_one(gws.table)
+    (listed,) = gws.calls("list")
+    assert '"maxResults": 500' in listed
+    assert listed.endswith("--page-limit 4")
+
+
+def test_so_many_new_ones_are_asked_for_at_once_and_the_rest_next_time(
+    gws: Gws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gmail, "MOST_NEW", 4)
+    table = quick(gws, tmp_path, 10)
+    seen = []
+    for _ in range(4):
+        before = len(gws.calls("get")) if (gws.folder / "calls").exists() else 0
+        unread = read_one(table, cache=tmp_path / "cache")
+        asked = gws.calls("get")[before:]
+        seen.append((len(unread.messages), len(asked), unread.fault.partition(";")[0]))
+        assert all(f'"a{number}"' in "".join(asked) for number in range(before, before + len(asked)))
+    assert seen == [
+        (4, 4, "6 older unread mails are looked at next time"),
+        (8, 4, "2 older unread mails are looked at next time"),
+        (10, 2, ""),
+        (10, 0, ""),
+    ]
+
+
+@pytest.mark.parametrize(("more", "kept"), [(0, 2), (1, 1)])
+def test_so_much_of_a_header_is_kept(gws: Gws, more: int, kept: int) -> None:
+    gws.holds("a1")
+    fields = [{"name": "From", "value": "a@b.c"}, {"name": "Subject", "value": "x" * (gmail.LONGEST - 5 + more)}]
+    gws.says("get-a1", header("a1") | {"payload": {"headers": fields}})
+    (message,) = read_one(gws.table).messages
+    assert len(message.fields) == kept
 
 
 def test_a_tool_that_hangs_is_ended_and_what_was_read_stays(gws: Gws, tmp_path: Path) -> None:

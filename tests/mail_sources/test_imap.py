@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.mail_sources.reading import read, read_one, subjects
+from heartbeat.sources.mail import connection, imap
+from heartbeat.sources.mail.imap_words import LONGEST
+from tests.mail_sources.reading import read, read_one, subject, subjects
 from tests.servers import NOW, PASSWORD, Dovecot, Mailbox, dovecot, mail, make_certificate, until
 
 __all__ = ["dovecot"]
@@ -117,6 +119,35 @@ def test_a_mail_with_a_monstrous_header_costs_only_itself(dovecot: Dovecot, box:
     unread = read_one(at(dovecot, box))
     assert (len(unread.messages), unread.fault) == (2, "")
     assert sorted(message.damaged for message in unread.messages) == [False, True]
+
+
+@pytest.mark.parametrize(("most", "expected"), [(64 << 20, (12, "")), (700_000, (9, "the newest were read"))])
+def test_a_flood_of_monstrous_headers_hides_no_newer_mail(
+    dovecot: Dovecot, box: Mailbox, monkeypatch: pytest.MonkeyPatch, most: int, expected: tuple[int, str]
+) -> None:
+    monkeypatch.setattr(connection, "MOST_KEPT", most)
+    monkeypatch.setattr(imap, "BATCH", 3)
+    monstrous = b"From: a@example.org\r\nSubject: " + b"Big\r\n " * 40_000 + b"\r\n\r\n"
+    for number in range(11):
+        box.deliver(monstrous, f"{number:04}.M{number}.host:2,", arrived_at=NOW - timedelta(minutes=60 - number))
+    box.deliver(mail(1, NOW), "9999.M1.host:2,", arrived_at=NOW)
+    unread = read_one(at(dovecot, box))
+    count, fault = expected
+    assert (len(unread.messages), subject(unread.messages[0])) == (count, "Mail 1")
+    assert fault in unread.fault
+    assert bool(unread.fault) == bool(fault)
+
+
+def test_so_much_of_a_header_is_asked_for_and_no_more(dovecot: Dovecot, box: Mailbox) -> None:
+    start = b"From: a@example.org\r\nSubject: "
+    for more in (0, 3):
+        # The last that is asked for is the blank line, or half the end of the line before it.
+        text = b"x" * (LONGEST - len(start) - 4 + more)
+        box.deliver(start + text + b"\r\n\r\n", arrived_at=NOW)
+    assert sorted(len(subject(message)) for message in read_one(at(dovecot, box)).messages) == [
+        0,
+        LONGEST - len(start) - 4,
+    ]
 
 
 def test_tls_with_a_trusted_certificate(dovecot: Dovecot, box: Mailbox) -> None:

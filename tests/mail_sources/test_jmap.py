@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from heartbeat.sources.mail import jmap
 from tests.doubles.jmap import TOKEN, Jmap, jmap_double
-from tests.mail_sources.reading import read_one, subjects
+from tests.mail_sources.reading import read_one, subject, subjects
 from tests.servers import NOW
 
 
@@ -72,6 +73,32 @@ def test_pages_are_as_large_as_the_server_allows_and_all_are_read(server: Jmap) 
     assert len(read_one(at(server)).messages) == 5
     positions = [given["position"] for name, given in server.calls if name == "Email/query"]
     assert positions == [0, 2, 4]
+
+
+def test_headers_too_large_for_one_answer_come_in_smaller_ones(server: Jmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jmap, "_MOST", 40_000)
+    server.mails = [held(number) for number in range(30)]
+    for mail in server.mails:
+        mail["headers"].append(["Sender", "x" * 5_000])
+    server.mails[10]["headers"].append(["Sender", "x" * 40_000])
+    unread = read_one(at(server))
+    assert [subject(message) for message in unread.messages] == [f"Mail {n}" for n in range(30) if n != 10]
+    assert unread.fault == "cannot read a mail: its header is too large; delete it"
+
+
+@pytest.mark.parametrize(("most", "count", "fault"), [(50_000, 4, ""), (5_000, 2, "cannot read all mails: their")])
+def test_all_headers_together_are_bounded_and_the_newest_stay(
+    server: Jmap, monkeypatch: pytest.MonkeyPatch, most: int, count: int, fault: str
+) -> None:
+    monkeypatch.setattr(jmap, "_MOST_KEPT", most)
+    server.page = 2
+    server.mails = [held(number) for number in range(4)]
+    for mail in server.mails:
+        mail["headers"].append(["Sender", "x" * 5_000])
+    unread = read_one(at(server))
+    assert [subject(message) for message in unread.messages] == [f"Mail {number}" for number in range(count)]
+    assert unread.fault.startswith(fault)
+    assert bool(unread.fault) == bool(fault)
 
 
 def test_folders_go_by_role_and_by_path(server: Jmap) -> None:

@@ -194,3 +194,16 @@ def test_names_that_are_not_utf8_are_read(box: Mailbox) -> None:
     with open(os.path.join(os.fsencode(box.folder), b"cur", b"1.\xff\xfe:2,"), "wb") as file:
         file.write(mail(1, NOW))
     assert subjects(read_one({"maildir": str(box.folder)})) == ["Mail 1"]
+
+
+@pytest.mark.parametrize("folder", [".Entwürfe", "Entwürfe", ".Entw&APw-rfe", "Entw&APw-rfe"])
+def test_a_folder_with_letters_beyond_ascii_may_be_written_as_imap_does(tmp_path: Path, folder: str) -> None:
+    Mailbox(tmp_path / folder).make().deliver(mail(1, NOW))
+    unread = read_one({"maildir": str(tmp_path), "folders": ["Entwürfe"]})
+    assert (subjects(unread), unread.fault) == (["Mail 1"], "")
+
+
+def test_a_folder_is_taken_as_it_is_named_before_it_is_taken_as_imap_writes_it(tmp_path: Path) -> None:
+    Mailbox(tmp_path / ".R&D").make().deliver(mail(1, NOW))
+    Mailbox(tmp_path / ".R&-D").make().deliver(mail(2, NOW))
+    assert subjects(read_one({"maildir": str(tmp_path), "folders": ["R&D"]})) == ["Mail 1"]

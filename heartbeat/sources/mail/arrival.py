@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import chain, islice
 
 from heartbeat.sources.mail.message import Message
 
@@ -13,23 +14,32 @@ _OLDEST = 1990
 """A clock that shows an earlier year was never set."""
 _LONGEST = 300
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_ZONES = {"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
+_MOST_RECEIVED = 20
+_MOST_PARTS = 5
+_WEST = -12
+"""Where a day ends last: an unknown zone is taken for it, for a mail may be told too long but not too short."""
+_ZONES = {
+    **dict.fromkeys(("", "z", "ut", "utc", "gmt", "wet"), 0), **dict.fromkeys(("bst", "cet", "met", "west"), 1),
+    **dict.fromkeys(("cest", "mest", "eet", "sast"), 2), "eest": 3, "msk": 3, "hkt": 8, "jst": 9, "kst": 9, "aest": 10,
+    "aedt": 11, "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7,
+}  # fmt: skip
 _DATE = re.compile(
     r"\b(?P<day>\d{1,2})[\s-]+(?P<month>[A-Za-z]{3})[a-z]*[\s,.-]+(?P<year>\d{4}|\d{2})[\s,]+"
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}))?(?:\.\d{1,9})?"
-    r"(?:\s*(?P<sign>[+-])(?P<off_hour>\d{2}):?(?P<off_minute>\d{2})|\s+(?P<zone>[A-Za-z]{1,5}))?"
+    r"(?:\s*(?:GMT|UTC)?(?P<sign>[+-])(?P<off_hour>\d{2}):?(?P<off_minute>\d{2})|\s+(?P<zone>[A-Za-z]{1,5}))?"
 )
 
 
 def arrived(message: Message, now: datetime) -> datetime | None:
-    """The server's word, else the topmost Received, else Date, else the file's time; None where nothing tells.
+    """The server's word, else the topmost Received with a date, else the file's time, else Date; None where nothing
+    tells.
 
-    A time in the future tells nothing either: no sender may hide a mail by its Date.
+    Date comes last, for its sender could hide a mail by it. A time in the future tells nothing.
     """
-    for instant in (message.arrived_at, *_dates(message), message.file_time):
-        if instant is not None:
-            return instant if instant <= now + SKEW else None
-    return None
+    received = (_received(field) for field in islice(message.all("received"), _MOST_RECEIVED))
+    date = (read_date(field) for field in islice(message.all("date"), 1))
+    instants = chain((message.arrived_at,), received, (message.file_time,), date)
+    return next((instant for instant in instants if instant is not None and instant <= now + SKEW), None)
 
 
 def read_date(field: bytes) -> datetime | None:
@@ -52,13 +62,14 @@ def read_date(field: bytes) -> datetime | None:
         return None
 
 
-def _dates(message: Message) -> tuple[datetime | None, datetime | None]:
-    received, date = next(message.all("received"), b""), next(message.all("date"), b"")
-    return read_date(received.rpartition(b";")[2]), read_date(date)
+def _received(field: bytes) -> datetime | None:
+    """Its date stands behind the last semicolon, but for what some servers write behind it."""
+    dates = (read_date(part) for part in reversed(field.rsplit(b";", _MOST_PARTS)))
+    return next((date for date in dates if date is not None), None)
 
 
 def _zone(found: re.Match[str]) -> timezone:
     if not found["sign"]:
-        return timezone(timedelta(hours=_ZONES.get((found["zone"] or "").lower(), 0)))
+        return timezone(timedelta(hours=_ZONES.get((found["zone"] or "").lower(), _WEST)))
     offset = timedelta(hours=int(found["off_hour"]), minutes=int(found["off_minute"]))
     return timezone(-offset if found["sign"] == "-" else offset)

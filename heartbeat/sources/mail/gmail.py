@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from heartbeat.sources import SourceFailed
@@ -21,8 +22,13 @@ from heartbeat.sources.mail.headers_cache import HeadersCache
 from heartbeat.sources.mail.message import WANTED, Message, Unread
 from heartbeat.sources.text import clean_title
 
-MOST = 200
-"""Mails that are looked at, the newest: each costs the start of a program, once."""
+MOST = 2_000
+"""Mails that are looked at, the newest."""
+MOST_NEW = 200
+"""Of them asked for in one run, the newest; the rest follows, for what was asked for is kept."""
+LONGEST = 64 << 10
+"""Bytes of a header that are kept."""
+_PAGE = 500
 _SIDE_BY_SIDE = 4
 _MARGIN = timedelta(days=1)
 _GONE = 404
@@ -49,9 +55,12 @@ def read(entry: Entry, ask: Ask) -> Unread:
     numbers, fault = gws.unread(text_of(entry, "query", "in:inbox"))
     known = cache.load()
     held = {number: known[number] for number in numbers if number in known}
+    new = [number for number in numbers if number not in held]
     faults = [fault] if fault else []
+    if len(new) > MOST_NEW:
+        faults.append(f"{len(new) - MOST_NEW} older unread mails are looked at next time; too many are new at once")
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        for number, got in pool.map(gws.header, [number for number in numbers if number not in held]):
+        for number, got in pool.map(gws.header, new[:MOST_NEW]):
             if isinstance(got, Message):
                 held[number] = got
             elif got:
@@ -84,10 +93,10 @@ class _Gws:
         since = int((self._ask.since - _MARGIN).timestamp())
         wanted = {
             "q": f"is:unread after:{since}" + (f" ({query})" if query else ""),
-            "maxResults": MOST,
+            "maxResults": _PAGE,
             "fields": "messages/id,nextPageToken",
         }
-        pages = self._call("list", wanted, "--page-all", "--page-limit", "3")
+        pages = self._call("list", wanted, "--page-all", "--page-limit", str(MOST // _PAGE))
         listed = [mail for page in pages for mail in page.get("messages") or ()]
         numbers = list(dict.fromkeys(str(mail["id"]) for mail in listed if isinstance(mail, dict) and "id" in mail))
         if len(numbers) <= MOST and not pages[-1].get("nextPageToken"):
@@ -157,7 +166,8 @@ def _message(mail: Mapping[str, Any]) -> Message:
     except (KeyError, TypeError, ValueError, OverflowError):
         raise SourceFailed("cannot use gws: a mail of its has no header; update it, and try it by hand") from None
     fields = [(name, _unfolded(value)) for name, value in headers if name in WANTED]
-    return Message(tuple(fields), arrived_at)
+    sizes = accumulate(len(value) for _, value in fields)
+    return Message(tuple(field for field, size in zip(fields, sizes, strict=True) if size <= LONGEST), arrived_at)
 
 
 def _unfolded(value: str) -> bytes:

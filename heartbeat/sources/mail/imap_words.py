@@ -12,7 +12,9 @@ from itertools import takewhile
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.mail.message import WANTED
 
-ITEMS = f"(UID FLAGS INTERNALDATE RFC822.SIZE BODY.PEEK[HEADER.FIELDS ({' '.join(WANTED).upper()})])"
+LONGEST = 64 << 10
+"""Bytes of a header that are asked for."""
+ITEMS = f"(UID FLAGS INTERNALDATE RFC822.SIZE BODY.PEEK[HEADER.FIELDS ({' '.join(WANTED).upper()})]<0.{LONGEST}>)"
 """PEEK: without it, reading marks as read."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MARGIN = timedelta(days=2)

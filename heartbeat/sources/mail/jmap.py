@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from heartbeat.sources import SourceFailed
+from heartbeat.sources.answers import FetchFailed
 from heartbeat.sources.entries import Entry
 from heartbeat.sources.fetch import Fetcher, Request
 from heartbeat.sources.mail.ask import Ask, file_of, folders_of, text_of
@@ -20,6 +21,8 @@ _CORE = "urn:ietf:params:jmap:core"
 _MAIL = "urn:ietf:params:jmap:mail"
 _PAGE = 200
 _MOST = 16 << 20
+_MOST_KEPT = 64 << 20
+_TOO_LARGE = "the answer is over"
 _LISTED = 20
 _FORMS = {name: f"header:{name}:asRaw:all" for name in WANTED}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -80,7 +83,7 @@ def read(entry: Entry, ask: Ask) -> Unread:
                     has = ", ".join(clean_title(path, 60) for path in list(known)[:_LISTED])
                     faults.append(f"cannot find the folder {clean_title(name, 100)!r}; the account has {has or 'none'}")
                 else:
-                    messages.extend(_unread(server, found))
+                    messages.extend(_unread(server, found, faults))
         except SourceFailed as failed:
             faults.append(str(failed))
         except TimeoutError:
@@ -143,23 +146,38 @@ def _mailboxes(server: _Server) -> dict[str, str]:
     return {**known, **{str(box["role"]).casefold(): number for number, box in boxes.items() if box.get("role")}}
 
 
-def _unread(server: _Server, mailbox: str) -> Iterator[Message]:
+def _unread(server: _Server, mailbox: str, faults: list[str]) -> Iterator[Message]:
+    """The newest first; of answers that are too large, smaller ones are asked for."""
     since = server.ask.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     query = {
         "filter": {"inMailbox": mailbox, "notKeyword": "$seen", "after": since},
         "sort": [{"property": "receivedAt", "isAscending": False}],
-        "limit": server.page,
     }
     ids = {"resultOf": "0", "name": "Email/query", "path": "/ids"}
     wanted = {"#ids": ids, "properties": ["receivedAt", *_FORMS.values()]}
-    position = 0
-    while True:
-        found, got = server.call(("Email/query", {**query, "position": position}), ("Email/get", wanted))
-        yield from map(_message, got["list"])
+    position, page, kept = 0, server.page, 0
+    while kept <= _MOST_KEPT:
+        try:
+            found, got = server.call(
+                ("Email/query", {**query, "position": position, "limit": page}), ("Email/get", wanted)
+            )
+        except FetchFailed as failed:
+            if _TOO_LARGE not in str(failed):
+                raise
+            if page == 1:
+                faults.append("cannot read a mail: its header is too large; delete it")
+                position += 1
+            page = max(1, page // 4)
+            continue
+        mails = [_message(mail) for mail in got["list"]]
+        yield from mails
+        kept += sum(len(value) for mail in mails for _, value in mail.fields)
         position += len(found["ids"])
         # The server may give fewer than were asked for, and still have more.
-        if not found["ids"] or len(found["ids"]) < min(server.page, int(found.get("limit", server.page))):
+        if not found["ids"] or len(found["ids"]) < min(page, int(found.get("limit", page))):
             return
+        page = min(server.page, page * 2)
+    faults.append("cannot read all mails: their headers are too large; the newest were read")
 
 
 def _message(mail: Mapping[str, Any]) -> Message:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from heartbeat.sources.entries import Entry
 from heartbeat.sources.mail.ask import Ask, folders_of
+from heartbeat.sources.mail.imap_words import encoded
 from heartbeat.sources.mail.message import Message, Unread
 from heartbeat.sources.mail.raw import LONGEST, read_message
 from heartbeat.sources.text import clean_title
@@ -65,11 +66,17 @@ def _read_wherever(path: str) -> Iterator[Message]:
 
 
 def _folder(root: str, name: str) -> str:
-    """Where a folder lies: dots in front of and between the names (Maildir++), or plain folders below each other."""
+    """Where a folder lies: dots in front of and between the names (Maildir++), or plain folders below each other.
+
+    Mail servers write names with other letters than those of ASCII as IMAP does.
+    """
     if name.upper() == "INBOX" and not os.path.isdir(os.path.join(root, name)):
         return root
-    dotted = os.path.join(root, "." + name.strip("/.").replace("/", "."))
-    return dotted if os.path.isdir(dotted) else os.path.join(root, name)
+    for written in dict.fromkeys((name, encoded(name))):
+        for path in ("." + written.strip("/.").replace("/", "."), written):
+            if os.path.isdir(os.path.join(root, path)):
+                return os.path.join(root, path)
+    return os.path.join(root, name)
 
 
 def _unread(folder: str) -> dict[str, str]:

@@ -7,6 +7,8 @@ import unicodedata
 
 _LONGEST_LABEL = 63
 _LONGEST_DOMAIN = 253
+LONGEST_LOOK = 3_000
+"""Visible letters that are compared: some single ones are eighteen once taken apart."""
 _INVISIBLE = ("Mn", "Me", "Cf", "Cc", "Cs")
 
 # What is taken for a letter. Marks above and below letters, and other sizes and styles of them, go by NFKD.
@@ -38,6 +40,7 @@ _LOOKALIKES = {
     "z": "Ζ",
     ".": "。․·",
     "-": "‐‑‒–−",
+    " ": "\u115f\u1160\u3164\uffa0",  # letters that are seen as nothing
 }
 _TABLE = str.maketrans({strange: letter for letter, all_strange in _LOOKALIKES.items() for strange in all_strange})
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"))
@@ -48,12 +51,20 @@ def canonical_domain(text: str) -> str | None:
 
     Nothing is mapped: a full-width letter makes another domain, for a real mailbox never looks so.
     """
-    if len(text) > _LONGEST_DOMAIN + 1:
+    if len(text) > _LONGEST_DOMAIN + 1 or poses_as_ascii(text):
         return None
     text = unicodedata.normalize("NFC", text.removesuffix(".").lower())
     labels = [_ascii_label(label) for label in text.split(".")]
     domain = ".".join(labels)
     return domain if all(labels) and len(domain) <= _LONGEST_DOMAIN else None
+
+
+def poses_as_ascii(text: str) -> bool:
+    """Whether a letter would become another one, of ASCII, by what is done to compare: the sign for Kelvin a k."""
+    return not text.isascii() and any(
+        not letter.isascii() and (unicodedata.normalize("NFC", letter).isascii() or letter.lower().isascii())
+        for letter in text
+    )
 
 
 def readable_domain(domain: str) -> str:
@@ -63,14 +74,19 @@ def readable_domain(domain: str) -> str:
 
 def skeleton(text: str) -> str:
     """*text* as it looks: what may be mistaken for one another has the same; only good for comparing."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKD", text)
-    seen = "".join(letter for letter in text if letter == "\t" or unicodedata.category(letter) not in _INVISIBLE)
+    # Before it is cut: nothing invisible may push out of sight what a reader sees.
+    seen = _visible(text)[:LONGEST_LOOK]
+    if not seen.isascii():
+        seen = _visible(unicodedata.normalize("NFKD", seen)[: 2 * LONGEST_LOOK])
     # Twice: a capital may look like another letter than its small one does.
     seen = seen.translate(_TABLE).casefold().translate(_TABLE)
     for pair, letter in _PAIRS:
         seen = seen.replace(pair, letter)
     return seen
+
+
+def _visible(text: str) -> str:
+    return "".join(letter for letter in text if letter == "\t" or unicodedata.category(letter) not in _INVISIBLE)
 
 
 def words_of(look: str) -> list[str]:

@@ -13,9 +13,11 @@ from heartbeat.sources.text import clean_title
 
 MOST = 500
 LONGEST = 320
+_MOST_SIGNS = 20
 _SHAPES = "write 'Name <address>', an address or '@domain'"
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>\s*")
-_AROUND_AT = re.compile(r"\s*@\s*")
+_AROUND_AT = re.compile(r" ?@ ?")
+_AROUND_SIGNS = re.compile(r" ?([@.,]) ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def read_vips(value: Any) -> tuple[list[Vip], list[str]]:
 
 def look_of(author: Author) -> Look:
     """Made once for each mail, for it is compared with every VIP."""
-    name = _AROUND_AT.sub("@", skeleton(author.name))
+    name = " ".join(skeleton(author.name).split())
+    name = f"{_AROUND_AT.sub('@', name)} {_AROUND_SIGNS.sub(_tightened, name)}" if "@" in name else name
     if author.address is None:
         return Look(name, tuple(words_of(name)), (), "", "")
     domain = skeleton(readable_domain(author.address.domain))
@@ -108,7 +111,7 @@ def _read(entry: Any) -> Vip:
         why = "an address has an @" if named else "a name alone proves nothing, for anybody may write it"
         raise ValueError(f"{why}; {_SHAPES}")
     mailbox = read_mailbox(address)
-    if mailbox is None or "*" in address or _AROUND_AT.search(mailbox.local):
+    if mailbox is None or "*" in address or "@" in mailbox.local:
         raise ValueError(f"it is no address; {_SHAPES}")
     return _vip(text, name, mailbox.local.lower(), mailbox.domain)
 
@@ -136,12 +139,17 @@ def _holds(text: str, look: str) -> bool:
     """Whether an address stands in a text, not as the end or the beginning of a longer one."""
     place = text.find(look)
     while place >= 0:
-        before, after = text[:place][-1:], text[place + len(look) :][:1]
-        begins = look[0] == "@" or not (before.isalnum() or before in ("+", ".", "_", "-"))
-        if begins and not (after.isalnum() or after == "-"):
+        # Signs belong to a longer address only with a letter beyond them.
+        before = text[max(0, place - _MOST_SIGNS) : place].rstrip("+._-")[-1:]
+        after = text[place + len(look) :][:_MOST_SIGNS].lstrip("-")[:1]
+        if (look[0] == "@" or not before.isalnum()) and not after.isalnum():
             return True
         place = text.find(look, place + 1)
     return False
+
+
+def _tightened(sign: re.Match[str]) -> str:
+    return "@" if sign[1] == "@" else "."
 
 
 def _looks_like(vip: Vip, look: Look) -> bool:
