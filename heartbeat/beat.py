@@ -21,12 +21,12 @@ from heartbeat.faults import INCIDENT_AFTER, backoff_until, weigh
 from heartbeat.gate import judge
 from heartbeat.job import Config, Job
 from heartbeat.job.environment import environment
-from heartbeat.job.secrets import hidden, secret_values
+from heartbeat.job.secrets import secret_values, unseen
 from heartbeat.log import event, warn
 from heartbeat.model import Action, Execution, Judgement, Plan, Run, View
 from heartbeat.paths import Home
 from heartbeat.ports import Agent, Ledger
-from heartbeat.process import Command, execute, owner
+from heartbeat.process import Command, execute, owner, redacted
 
 step_hooks: list[Callable[[str], None]] = []
 """Called after each step of the beat with its name; a test ends the process there."""
@@ -129,17 +129,20 @@ def passed_step(name: str) -> None:
 def run_and_judge(house: House, job: Job, run: Run, now: datetime, halt: Event) -> tuple[Execution, Judgement | None]:
     """Run the script once and judge it; no judgement when it was ended because *halt* was set."""
     token = secrets.token_urlsafe(12)
-    execution = _execute(house, job, run, now, token=token, halt=halt)
+    execution, secret = _execute(house, job, run, now, token=token, halt=halt)
     passed_step("run")
     if execution.interrupted:
         return execution, None
     unique = run.id if job.dialect != "strict" and job.dedupe != "text" else ""
     judgement = judge(execution, token=token, require_token=job.require_token, dialect=job.dialect, unique=unique)
     passed_step("judge")
-    return execution, judgement
+    return execution, unseen(judgement, secret)
 
 
-def _execute(house: House, job: Job, run: Run, now: datetime, *, token: str, halt: Event) -> Execution:
+def _execute(
+    house: House, job: Job, run: Run, now: datetime, *, token: str, halt: Event
+) -> tuple[Execution, Mapping[str, str]]:
+    """What became of the script, and the values that must not be seen of it, by name."""
     try:
         env = environment(
             job,
@@ -154,9 +157,10 @@ def _execute(house: House, job: Job, run: Run, now: datetime, *, token: str, hal
         )
     except HeartbeatError as error:
         # A secret that is gone, a full cache folder: the script was not started, which is this run's outcome.
-        return Execution(now, house.clock(), start_error=str(error), interrupted=halt.is_set())
+        return Execution(now, house.clock(), start_error=str(error), interrupted=halt.is_set()), {}
     command = Command(job.argv, env, str(house.home.config), job.timeout, run.id)
-    return hidden(execute(command, halt, house.clock), secret_values(job, env))
+    secret = secret_values(job, env)
+    return redacted(execute(command, halt, house.clock), secret), secret
 
 
 def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:

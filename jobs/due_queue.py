@@ -32,7 +32,7 @@ from heartbeat import tick
 from heartbeat.clock import from_text, to_text
 from heartbeat.folders import find_folders
 from heartbeat.queue import telling
-from heartbeat.queue.refused import FOLDER, REFUSED, lying
+from heartbeat.queue.refused import FOLDER, REFUSED, is_in_the_way, lying, stuck
 from heartbeat.stores.sqlite import due_items
 from heartbeat.stores.sqlite.queue import DueItem
 
@@ -57,21 +57,31 @@ def main() -> None:
     left = f"; {len(items) - len(findings)} more must wait" if len(findings) < len(items) else ""
     tick.finish(
         findings,
-        sources=[{"name": "queue", "ok": True, "items": len(items), "message": ""}, *_refused(f"{config}/{FOLDER}")],
+        sources=[
+            {"name": "queue", "ok": True, "items": len(items), "message": ""},
+            *_folder(f"{config}/{FOLDER}", now),
+        ],
         reason=f"{len(items) or 'no'} item{'s'[: len(items) != 1]} due{left}",
     )
 
 
-def _refused(folder: str) -> Iterator[dict[str, Any]]:
+def _folder(folder: str, now: datetime) -> Iterator[dict[str, Any]]:
     """The folder as a source, for as long as there is one."""
     if not os.path.isdir(folder):
         return
     count, newest = lying(folder)
+    left = stuck(folder, now)
     message = ""
-    if count:
+    if is_in_the_way(folder):
+        message = f"{FOLDER}/{REFUSED} is no folder, so that nothing can be set aside; move it away"
+    elif left:
+        first, count = _clean(left[0], 100), len(left)
+        message = f"{count} file{'s'[: count != 1]} in {FOLDER} cannot be taken in nor set aside, such as {first!r}; "
+        message += "see why with `heartbeat queue list`"
+    elif count:
         message = f"{count} refused file{'s'[: count != 1]} in {FOLDER}/{REFUSED}; remove what is dealt with. Newest: "
         message += _clean(newest, 300) or "no reason is left"
-    yield {"name": "queue folder", "ok": not count, "items": count, "message": message}
+    yield {"name": "queue folder", "ok": not message, "items": count, "message": message}
 
 
 class Slots:
@@ -139,11 +149,23 @@ def _finding(due: DueItem) -> dict[str, Any]:
         # Told is told: an item that leaves the queue afterwards is no news.
         "when_absent": "keep",
     }
-    if message != title:
-        finding["body"] = message if len(message) <= BODY_LIMIT else message[: BODY_LIMIT - 1] + "…"
+    if body := "\n".join(filter(None, (_snooze(due), _rest(message, title)))):
+        finding["body"] = body if len(body) <= BODY_LIMIT else body[: BODY_LIMIT - 1] + "…"
     until = None if item.schedule else item.until
     instants = {"occurred_at": told.slot, "useful_until": until}
     return finding | {name: at for name, at in instants.items() if at is not None and at.year >= FIRST_YEAR}
+
+
+def _rest(message: str, title: str) -> str:
+    """What the title does not say yet."""
+    first, _, rest = message.partition("\n")
+    return rest.strip() if _clean(first, BODY_LIMIT) == title else message
+
+
+def _snooze(due: DueItem) -> str:
+    """Why it is told again though it says what it said before."""
+    told = due.telling
+    return f"snoozed until {told.at.astimezone(tick.zone()):%H:%M}; again now" if told.at != told.slot else ""
 
 
 def _clean(text: str, limit: int) -> str:

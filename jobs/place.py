@@ -21,7 +21,8 @@
 
 A visit is told once: while it lasts the finding is reported with each run, and leaving ends it. A position that is old
 begins no visit; without a newer one, a visit that has begun lasts six hours. Where one is appears nowhere: not in
-findings, messages or the cache, which keeps only at which places of the list one was when positions last were sure.
+findings, messages or the cache, which keeps only at which places of the list one was when positions last were sure,
+and when the newest was written.
 """
 
 from __future__ import annotations
@@ -32,19 +33,29 @@ import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from heartbeat import tick
+from heartbeat.clock import from_text, to_text
 from heartbeat.durations import parse_duration
 from heartbeat.errors import Invalid
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.entries import path_of
-from heartbeat.sources.place import STAY, Area, Fix, age_of, check_time, is_at, read_areas, read_fix
+from heartbeat.sources.place import SKEW, STAY, Area, Fix, age_of, check_time, is_at, read_areas, read_fix
 from heartbeat.sources.text import clean_title
 
 SOURCE = "phone"
 LARGEST = 64 * 1024
 NOTE = "at.json"
+
+
+class Noted(NamedTuple):
+    """What is remembered from one run to the next."""
+
+    at: frozenset[str] = frozenset()
+    """The places one was at."""
+    newest: datetime | None = None
+    """When the newest position was written down; not where."""
 
 
 def main() -> None:
@@ -56,11 +67,14 @@ def main() -> None:
     except SourceFailed as failed:
         tick.finish(reason=str(failed), sources=[{"name": SOURCE, "ok": False, "message": str(failed)}, *faults])
         return
-    was_at, age = _noted(), now - fix.at
-    fresh, stays = age <= _max_age(options), age <= STAY
-    here = [area for area in areas if not area.fault and _is_there(area, fix, area.name in was_at, fresh, stays)]
-    _note([area.name for area in here], was_at)
-    message = "" if fresh else f"the phone last wrote {age_of(fix, now)} ago"
+    noted = _noted(now)
+    # A synced folder may bring an older file back, which says nothing of now.
+    newest = max(fix.at, noted.newest or fix.at)
+    fresh, stays = now - newest <= _max_age(options), now - newest <= STAY
+    is_news = fresh and newest == fix.at
+    here = [area for area in areas if not area.fault and _is_there(area, fix, area.name in noted.at, is_news, stays)]
+    _note(Noted(frozenset(area.name for area in here), newest), noted)
+    message = "" if fresh else f"the phone last wrote {age_of(newest, now)} ago"
     tick.finish(
         [_finding(area) for area in here],
         sources=[{"name": SOURCE, "ok": True, "items": len(here), "message": message}, *faults],
@@ -68,8 +82,8 @@ def main() -> None:
     )
 
 
-def _is_there(area: Area, fix: Fix, was_at: bool, fresh: bool, stays: bool) -> bool:
-    return is_at(area, fix, was_at=was_at) if fresh else stays and was_at
+def _is_there(area: Area, fix: Fix, was_at: bool, is_news: bool, stays: bool) -> bool:
+    return is_at(area, fix, was_at=was_at) if is_news else stays and was_at
 
 
 def _position(options: Mapping[str, Any], areas: Sequence[Area], now: datetime) -> Fix:
@@ -85,6 +99,7 @@ def _finding(area: Area) -> dict[str, Any]:
     return {
         "key": f"place:{area.name}",
         "title": area.says or f"You are at {area.name}",
+        "body": f"at {area.name}" if area.says else "",
         "kind": "place",
         "source": SOURCE,
         "origin": "owner",
@@ -122,28 +137,31 @@ def _max_age(options: Mapping[str, Any]) -> timedelta:
     return age
 
 
-def _noted() -> frozenset[str]:
-    """The places one was at; none when nobody noted, which at worst tells a visit again."""
+def _noted(now: datetime) -> Noted:
+    """What was noted; nothing when nobody did, which at worst tells a visit again."""
     folder = tick.cache_dir()
     if folder is None:
-        return frozenset()
+        return Noted()
     try:
         with open(os.path.join(folder, NOTE), encoding="utf-8") as file:
-            names = json.load(file)
-        return frozenset(name for name in names if isinstance(name, str))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return frozenset()
+            note = json.load(file)
+        newest = from_text(note["newest"])
+        at = frozenset(name for name in note["at"] if isinstance(name, str))
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        return Noted()
+    # One that was noted under a clock that was wrong would make every later position an older one.
+    return Noted(at, newest if newest <= now + SKEW else None)
 
 
-def _note(names: Sequence[str], before: frozenset[str]) -> None:
+def _note(noted: Noted, before: Noted) -> None:
     folder = tick.cache_dir()
-    if folder is None or before == set(names):
+    if folder is None or noted.newest is None or noted == before:
         return
     new = os.path.join(folder, f"{NOTE}.new")
     with suppress(OSError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(names, file)
+            json.dump({"at": sorted(noted.at), "newest": to_text(noted.newest)}, file)
         os.replace(new, os.path.join(folder, NOTE))
 
 

@@ -203,6 +203,17 @@ def test_the_ends_of_the_calendar_are_due_instants_like_any_other(queued: Place,
         assert (done.status, done.err) == (0, "")
 
 
+@pytest.mark.parametrize("words", [("--every", "1m"), ("--schedule", "every 3 days")])
+def test_nothing_can_come_again_from_the_first_instant_of_the_calendar_on(
+    queued: Place, words: tuple[str, str]
+) -> None:
+    first, later = "0001-01-01T00:00:00Z", "0001-01-01T00:00:01Z"
+    said = queued.error("queue", "add", "--message", "x", *words, "--due", first, status=4)
+    assert said == f"--due: cannot count from {first!r}; give a later instant"
+    queued.data("queue", "add", "--message", "x", *words, "--due", later)
+    assert [finding["action"] for finding in queued.data("tick", "due-queue")["findings"]] == ["wake"]
+
+
 def test_a_message_that_is_not_utf_8_is_kept_as_far_as_it_goes(queued: Place) -> None:
     done = queued.call("queue", "add", "--message", "caf\udce9", "--due", iso(0))
     assert done.status == 0

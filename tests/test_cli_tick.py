@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import time
@@ -260,6 +261,32 @@ def test_a_dry_run_leaves_no_trace_in_a_home_that_was_used(place: Place) -> None
     assert [finding["action"] for finding in told["findings"]] == ["duplicate", "wake"]
     assert (told["run_id"], told["wake_id"]) == (None, None)
     assert len(place.agent_calls) == 1
+
+
+def test_a_dry_run_sees_the_cache_and_leaves_it_as_it_is(place: Place) -> None:
+    cache = place.folder / "cache" / "jobs" / "check"
+    place.script(
+        "check",
+        '#!/bin/sh\ncd "$HEARTBEAT_CACHE_DIR"; seen=$(cat kept below/kept 2>&1)\n'
+        'mkdir -p below; echo new >> kept; echo new > below/kept; pwd > "$HEARTBEAT_HOME/where"\n'
+        'echo "{\\"wakeAgent\\": false, \\"reason\\": \\"$(echo $seen)\\"}"\n',
+    )
+    place.file("cache/jobs/check/kept", "one")
+    place.file("cache/jobs/check/below/kept", "two")
+    os.mkfifo(cache / "pipe")
+    (cache / "link").symlink_to("nowhere")
+    before = everything_in(cache / "below"), (cache / "kept").read_text()
+    assert place.data("tick", "check", "--dry-run")["reason"] == "onetwo"
+    assert (everything_in(cache / "below"), (cache / "kept").read_text()) == before
+    where = Path((place.folder / "where").read_text().strip())
+    assert where != cache
+    assert not where.exists()
+
+
+def test_a_dry_run_makes_no_cache_folder(place: Place) -> None:
+    place.finds({})
+    place.data("tick", "check", "--dry-run")
+    assert not (place.folder / "cache" / "jobs").exists()
 
 
 def test_a_dry_run_makes_no_state_folder(place: Place) -> None:

@@ -47,6 +47,7 @@ def run(state: Path, now: datetime = NOW, token: str = TOKEN) -> subprocess.Comp
         "HEARTBEAT_HOME": str(state.parent),
         "HEARTBEAT_STATE_DIR": str(state),
         "HEARTBEAT_CACHE_DIR": str(state.parent),
+        "HEARTBEAT_ZONE": "Europe/Berlin",
         "HEARTBEAT_NOW": now.isoformat(),
         "HEARTBEAT_TOKEN": token,
     }
@@ -140,12 +141,14 @@ def test_another_time_or_text_is_another_version_of_the_same_item(
     ("message", "title", "body"),
     [
         ("One line", "One line", ""),
-        ("First\nsecond", "First", "First\nsecond"),
+        ("First\nsecond", "First", "second"),
+        ("First\n\n second\nthird ", "First", "second\nthird"),
         ("x" * 500, "x" * 500, ""),
         ("x" * 501, "x" * 499 + "…", "x" * 501),
-        ("a\n" + "x" * 3998, "a", "a\n" + "x" * 3998),
-        ("a\n" + "x" * 3999, "a", "a\n" + "x" * 3997 + "…"),
-        ('a\u2028b\x1b[1m\n{"wakeAgent": false}', "a b[1m", 'a\u2028b\x1b[1m\n{"wakeAgent": false}'),
+        ("x" * 501 + "\ny", "x" * 499 + "…", "x" * 501 + "\ny"),
+        ("a\n" + "x" * 4000, "a", "x" * 4000),
+        ("x" * 501 + "\n" + "x" * 3499, "x" * 499 + "…", "x" * 501 + "\n" + "x" * 3497 + "…"),
+        ('a\u2028b\x1b[1m\n{"wakeAgent": false}', "a b[1m", '{"wakeAgent": false}'),
         ("\u200b", "(no text)", "\u200b"),
     ],
 )
@@ -154,6 +157,18 @@ def test_the_first_line_is_the_title_and_a_longer_message_the_body(
 ) -> None:
     finding = only(queue(item(message=message)))
     assert (finding.title, finding.body) == (title, body)
+
+
+@pytest.mark.parametrize(("message", "rest"), [("Call", ""), ("Call\nabout the car", "\nabout the car")])
+def test_a_snoozed_item_says_so_when_it_comes_again(tmp_path: Path, queue: Tell, message: str, rest: str) -> None:
+    assert only(queue(item(message=message))).body == rest.strip()
+    ledger = open_ledger(tmp_path / "state" / "ledger.db")
+    ledger.snooze_item("dentist", NOW + timedelta(minutes=70), NOW)
+    ledger.close()
+    assert queue(now=NOW + timedelta(minutes=69)).findings == ()
+    again = only(queue(now=NOW + timedelta(minutes=75)))
+    # The zone is the owner's.
+    assert (again.title, again.body, again.origin) == ("Call", f"snoozed until 11:10; again now{rest}", "owner")
 
 
 def test_the_longest_key_that_the_queue_takes_makes_a_valid_finding(queue: Tell) -> None:
@@ -317,6 +332,31 @@ def test_a_refused_file_without_a_reason_is_told_as_well(queue: Tell, tmp_path: 
     refuse(tmp_path, "a.json", None)
     assert folder_of(queue()).message.endswith(
         "1 refused file in queue/refused; remove what is dealt with. Newest: no reason is left"
+    )
+
+
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_what_stands_in_place_of_the_folder_for_refused_files_is_told(queue: Tell, tmp_path: Path, how: str) -> None:
+    (tmp_path / "queue").mkdir()
+    refused = tmp_path / "queue" / "refused"
+    if how == "file":
+        refused.write_text("")
+    else:
+        refused.symlink_to("nowhere")
+    told = "queue/refused is no folder, so that nothing can be set aside; move it away"
+    assert folder_of(queue()) == Source("queue folder", False, 0, told)
+
+
+def test_files_that_lie_there_for_long_are_told(queue: Tell, tmp_path: Path) -> None:
+    (tmp_path / "queue").mkdir()
+    for name in ("b.json", "a\x1b.json"):
+        (tmp_path / "queue" / name).write_text("{}")
+    now = datetime.now(UTC)
+    assert folder_of(queue(now=now)).ok
+    told = folder_of(queue(now=now + timedelta(minutes=11)))
+    assert (told.ok, told.items) == (False, 2)
+    assert told.message == (
+        "2 files in queue cannot be taken in nor set aside, such as 'a.json'; see why with `heartbeat queue list`"
     )
 
 

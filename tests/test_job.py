@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from heartbeat.config.secret import Secret
 from heartbeat.config.times import Between
+from heartbeat.durations import parse_duration
 from heartbeat.errors import ConfigError, HeartbeatError, Problem
 from heartbeat.job import Config, Job, load
 from heartbeat.job.environment import agent_environment, environment
@@ -544,6 +545,26 @@ def test_a_job_that_comes_due_inside_its_windows_is_not_refused(tmp_path: Path, 
         assert [problem.key for problem in problems_at(tmp_path, config)] == ["jobs.x.jitter"]
     else:
         assert job_at(tmp_path, config).timing.schedules
+
+
+@pytest.mark.parametrize(
+    ("every", "window", "days", "refused"),
+    [
+        ("1d1s", ("09:00", "09:01"), range(7), True),  # a second later each day: for a century it may never be nine
+        ("1d1s", ("09:00", "17:00"), range(7), True),
+        ("6d16h29m", ("00:00", "00:01"), [0], True),
+        ("25h", ("09:00", "17:00"), range(7), False),
+        ("13h", ("09:00", "10:00"), range(7), False),
+        ("1s", ("09:00", "09:01"), range(7), False),
+    ],
+)
+def test_an_interval_that_would_meet_its_windows_only_after_years_is_refused(
+    every: str, window: tuple[str, str], days: Sequence[int], refused: bool
+) -> None:
+    start, end = (int(text[:2]) * 60 + int(text[3:]) for text in window)
+    schedules = (Every(parse_duration(every)),)
+    timing = Timing(schedules, ZoneInfo("UTC"), between=(Window(start, end),), days=frozenset(days))
+    assert (fault_of(timing) is not None) == refused
 
 
 @given(

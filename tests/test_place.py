@@ -293,7 +293,7 @@ def test_the_owners_words_are_told_as_a_proposal_of_the_owners(phone: Phone) -> 
     phone.writes(0)
     (decision,) = phone.ticks(0).plan.decisions
     finding = decision.finding
-    assert (finding.key, finding.title, finding.body) == ("place:Office", "Ask for the badge?", "")
+    assert (finding.key, finding.title, finding.body) == ("place:Office", "Ask for the badge?", "at Office")
     assert (finding.origin, finding.source, finding.url) == ("owner", "phone", "")
 
 
@@ -340,12 +340,50 @@ def test_a_cache_that_was_emptied_costs_nothing_while_positions_are_sure(phone: 
     phone.writes(0)
     assert phone.told(0) == [Action.WAKE]
     note = phone.bench.place.folder / "cache/jobs/place/at.json"
-    assert json.loads(note.read_text()) == ["Office"]
+    assert json.loads(note.read_text()) == {"at": ["Office"], "newest": "2026-06-10T08:00:00.000000Z"}
     assert note.stat().st_mode & 0o077 == 0
-    for damage in ("", "[", '{"a": 1}', "3", "[[]]", "[" * 20_000):
+    for damage in ("", "[", '{"a": 1}', '{"at": 3, "newest": "2026-06-10T08:00:00Z"}', "3", "[[]]", "[" * 20_000):
         note.write_text(damage)
         phone.writes(1)
         assert phone.told(1) == [Action.DUPLICATE]
+
+
+def test_an_older_file_that_comes_back_neither_ends_nor_begins_a_visit(phone: Phone) -> None:
+    for minutes, written, away, expected in (
+        (0, 0, 20, [Action.WAKE]),
+        (10, 10, 20, [Action.DUPLICATE]),
+        (11, 5, 5000, [Action.DUPLICATE]),  # a conflict of the synced folder
+        (20, 20, 5000, [Action.DROP]),
+        (21, 10, 20, []),
+        (22, 22, 5000, []),
+        (23, 23, 20, [Action.WAKE]),
+    ):
+        phone.writes(written, away)
+        assert phone.told(minutes) == expected, minutes
+
+
+def test_an_older_file_keeps_a_visit_no_longer_than_none(phone: Phone) -> None:
+    stay = STAY / timedelta(minutes=1)
+    phone.writes(0)
+    assert phone.told(0) == [Action.WAKE]
+    phone.writes(-1)
+    assert phone.told(stay) == [Action.DUPLICATE]
+    assert phone.told(stay + 1) == [Action.DROP]
+
+
+def test_a_note_of_a_time_to_come_makes_no_position_an_older_one(phone: Phone) -> None:
+    phone.writes(600, 5000)
+    assert phone.told(600) == []
+    phone.writes(0)
+    assert phone.told(0) == [Action.WAKE]
+
+
+def test_a_dry_run_does_not_begin_a_visit(phone: Phone) -> None:
+    phone.writes(0, 20)
+    rehearsed = phone.bench.place.data("tick", "place", "--dry-run", "--now", NOW.isoformat())
+    assert [finding["action"] for finding in rehearsed["findings"]] == ["wake"]
+    phone.writes(1, 160)
+    assert phone.told(1) == []
 
 
 def test_a_position_of_a_wrong_clock_is_refused(phone: Phone) -> None:

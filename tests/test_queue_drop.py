@@ -22,8 +22,8 @@ import pytest
 from heartbeat.errors import LedgerCorrupt, LedgerError
 from heartbeat.paths import Home, find_home
 from heartbeat.queue import drop, files
-from heartbeat.queue.drop import GRACE, OWN, Taken, bring_in
-from heartbeat.queue.refused import lying
+from heartbeat.queue.drop import GRACE, Taken, bring_in
+from heartbeat.queue.refused import OWN, STUCK_AFTER, lying, stuck
 from heartbeat.stores.sqlite import SqliteLedger, open_ledger
 from tests.conftest import NOW, Place, at, wait_for
 
@@ -155,6 +155,17 @@ def test_a_later_file_with_the_same_key_changes_the_item(folder: Folder) -> None
         ({**GOOD, "key": "a\x00b"}, "its key holds the character"),
         ({"message": "x", "every": "1d", "schedule": "daily at 9"}, "both every and schedule"),
         ({"message": "x", "schedule": "whenever"}, "schedule: cannot use 'whenever'"),
+        (
+            {"message": "x", "every": "1m", "due": "0001-01-01T00:00:00Z"},
+            "due: cannot count from '0001-01-01T00:00:00Z'",
+        ),
+        (b'{"message": "x", "message": "y", "due": "2026-06-10T10:00:00Z"}', "the name 'message' stands twice"),
+        (
+            b'[{"message": "x", "due": "", "due": "2026-06-10T10:00:00Z"}]',
+            "item 1: cannot tell which is meant: the name",
+        ),
+        (b'{"message": ' + b"9" * 700 + b', "due": "2026-06-10T10:00:00Z"}', "message: cannot use 9999"),
+        (b'{"message": 1e999, "due": "2026-06-10T10:00:00Z"}', "message: cannot use 1e999; write a text"),
         ([GOOD, {"message": ""}], "item 2: cannot add the item: its message is empty"),
     ],
 )
@@ -405,7 +416,7 @@ def test_what_cannot_be_moved_is_a_problem_said_and_no_item_is_doubled(
         patch.setattr(os, call, failing(OSError(errno.EROFS, "Read-only file system")))
         for _ in range(2):
             taken = folder.take_in()
-            assert taken.problem.startswith(f"cannot take in what lies in {folder.path}: Read-only file system")
+            assert taken.problem.startswith(f"cannot move 'a.json' out of {folder.path}: Read-only file system; make ")
     assert folder.take_in().problem == ""
     assert (len(folder.messages), folder.names) == (1, [])
 
@@ -415,14 +426,51 @@ def test_a_folder_that_cannot_be_read_is_a_problem_said(folder: Folder, monkeypa
     assert "Permission denied" in folder.take_in().problem
 
 
-def test_a_refused_folder_that_is_a_file_is_a_problem_said_and_nothing_is_lost(folder: Folder) -> None:
-    folder.refused.write_text("x")
+@pytest.mark.parametrize("how", ["file", "link"])
+def test_what_stands_in_place_of_the_refused_folder_is_told_and_in_no_other_files_way(folder: Folder, how: str) -> None:
+    if how == "file":
+        folder.refused.write_text("x")
+    else:
+        folder.refused.symlink_to("nowhere")
     folder.drop("a.json", {"message": ""})
-    assert folder.take_in().problem
-    assert folder.take_in().problem
+    folder.drop("b.json", {"message": ""}, OLD + 1)
+    folder.drop("c.json", GOOD, OLD + 2)
+    for items in (1, 0):
+        taken = folder.take_in()
+        assert (taken.items, folder.messages) == (items, ["Call the garage"])
+        said = f"cannot move 'a.json' out of {folder.path}: Not a directory; move away {folder.refused}, which must be "
+        assert taken.problem == f"{said}a folder; it is tried again (and 1 more)"
     folder.refused.unlink()
-    assert folder.take_in() == Taken(refused=1)
+    assert folder.take_in() == Taken(refused=2)
     assert "its message is empty" in folder.reason()
+
+
+def test_files_that_cannot_be_moved_do_not_use_up_a_pass(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drop, "MOST_FILES", 2)
+    for number in range(4):
+        folder.drop(f"{number}.json", {**GOOD, "message": str(number)}, OLD + number)
+    real = os.rename
+
+    def rename(old: str, new: str) -> None:
+        if old.endswith(("0.json", "1.json")):
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        real(old, new)
+
+    monkeypatch.setattr(os, "rename", rename)
+    taken = folder.take_in()
+    assert (taken.items, folder.names) == (4, ["0.json", "1.json"])
+    assert "cannot move '0.json'" in taken.problem
+    assert "(and 1 more)" in taken.problem
+
+
+@pytest.mark.parametrize(("age", "names"), [(STUCK_AFTER - 1, []), (STUCK_AFTER + 1, ["a.json", "b.json"])])
+def test_files_that_lie_there_for_long_are_stuck(folder: Folder, age: float, names: list[str]) -> None:
+    folder.drop("a.json", GOOD)  # with an old time, as a file that is moved here keeps
+    folder.drop(f"{OWN}12345678-b.json", GOOD)
+    folder.drop("c.tmp", GOOD)
+    entered = (folder.path / "a.json").stat().st_ctime
+    assert stuck(str(folder.path), datetime.fromtimestamp(entered + age, NOW.tzinfo)) == names
+    assert stuck(f"{folder.path}/absent", NOW) == []
 
 
 def test_only_one_process_takes_in_and_the_others_go_on(folder: Folder) -> None:

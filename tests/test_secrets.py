@@ -23,11 +23,15 @@ from heartbeat.config.secret import Secret
 from heartbeat.errors import ConfigError
 from heartbeat.job import agent_environment, load
 from heartbeat.job import vault as vaults
-from heartbeat.job.secrets import hidden, secret_values
+from heartbeat.job.checking import OWN
+from heartbeat.job.environment import environment
+from heartbeat.job.secrets import secret_values
 from heartbeat.job.vault import Vault
 from heartbeat.model import Captured, Execution, Verdict
 from heartbeat.paths import find_home
+from heartbeat.process import redacted
 from heartbeat.process.pids import look
+from heartbeat.process.spellings import LONGEST
 from tests.conftest import CONFIG, NOW, Bench, Done, Place, wait_for
 
 BACKEND = """
@@ -422,7 +426,7 @@ def test_a_stop_while_secrets_are_waited_for_interrupts_the_run(bench: Bench) ->
 def printed(out: str, secrets: dict[str, str]) -> str:
     head, tail = out[: len(out) // 2], out[len(out) // 2 :]
     execution = Execution(NOW, NOW, 0, stdout=Captured(head.encode(), tail.encode()))
-    return hidden(execution, secrets).stdout.joined().decode()
+    return redacted(execution, secrets).stdout.joined().decode()
 
 
 @pytest.mark.parametrize(
@@ -444,6 +448,84 @@ def test_what_is_no_secret_is_not_taken_out(bench: Bench) -> None:
     job = load(find_home(str(bench.place.folder), {}), environ).jobs["check"]
     env = {"HOME": "/home/me", "TOKEN": "by-variable", "HEARTBEAT_SECRET_1": "by-file", "HEARTBEAT_JOB": "check"}
     assert secret_values(job, env) == {"TOKEN": "by-variable", "HEARTBEAT_SECRET_1": "by-file"}
+
+
+def test_a_secret_is_taken_out_whatever_its_variable_is_called_but_for_heartbeats_own(bench: Bench) -> None:
+    given = {"HEARTBEAT_MAIL_PASSWORD": "by-variable", "HEARTBEAT_SECRETARY": "x", **dict.fromkeys(OWN, "outside")}
+    named = ", ".join(f'{{ env = "{name}" }}' for name in given)
+    bench.place.configure(f"{CONFIG}\n[jobs.check.options]\na = [ {named} ]\n")
+    home, environ = find_home(str(bench.place.folder), {}), bench.place.environment(**given)
+    config = load(home, environ)
+    job = config.jobs["check"]
+    env = environment(
+        job,
+        config.settings,
+        home,
+        run_id="run_1",
+        slot=None,
+        now=NOW,
+        token="t",
+        environ=environ,
+    )
+    assert {name for name in env if name.startswith("HEARTBEAT_")} == {*given}
+    assert "outside" not in {env[name] for name in OWN}
+    assert secret_values(job, env) == {"HEARTBEAT_MAIL_PASSWORD": "by-variable", "HEARTBEAT_SECRETARY": "x"}
+
+
+GATES = {
+    "go": ("p&ss<word>CANARY", {"&": "\\u0026", "<": "\\u003c", ">": "\\u003e"}),
+    "php": ("pass/word/CANARY", {"/": "\\/"}),
+    "upper case": ("pässwörtCANARY", {"\\u00e4": "\\u00E4", "\\u00f6": "\\u00F6"}),
+    "javascript": ("p\x7f\u2028ssCANARY", {"\\u007f": "\x7f"}),
+}
+
+
+@pytest.mark.parametrize(("secret", "escapes"), GATES.values(), ids=GATES)
+def test_no_spelling_of_json_brings_a_secret_into_the_ledger_or_an_answer(
+    place: Place, secret: str, escapes: dict[str, str]
+) -> None:
+    finding = {"key": f"k {secret}", "title": f"at {secret}", "body": secret, "source": secret, "scope": secret}
+    gate = {
+        "findings": [{**finding, "data": {secret: [secret]}, "url": f"https://x/{quote(secret)}"}],
+        "sources": [{"name": secret, "ok": False, "message": secret}],
+        "wakeAgent": True,
+        "reason": secret,
+        "scopes": [secret],
+        "data": [secret],
+    }
+    text = json.dumps(gate)
+    for plain, escaped in escapes.items():
+        text = text.replace(plain, escaped)
+    assert json.loads(text) == gate
+    place.file("secret", secret).chmod(0o600)
+    place.file("gate", text)
+    place.script("check", '#!/bin/sh\ncat "$HEARTBEAT_HOME/gate" >&2\ncat "$HEARTBEAT_HOME/gate"\n')
+    place.configure('[jobs.check]\nevery = "1h"\noptions.x = { file = "secret" }\n')
+    answer = place.call("tick", "check", "--json")
+    (found,) = json.loads(answer.out)["data"]["findings"]
+    mark = "[secret HEARTBEAT_SECRET_1]"
+    assert (found["key"], found["title"]) == (f"k {mark}", f"at {mark}")
+    kept = b"".join(path.read_bytes() for path in place.state.rglob("*") if path.is_file())
+    for form in (secret, json.dumps(secret)[1:-1], quote(secret), quote(secret, safe="")):
+        assert form not in answer.out
+        assert form.encode() not in kept
+    assert b"CANARY" not in kept
+    assert "CANARY" not in answer.out
+
+
+def test_a_secret_too_long_to_know_every_spelling_of_is_not_in_what_is_judged(bench: Bench) -> None:
+    secret = "p&ss" * LONGEST
+    bench.place.file("secret", secret).chmod(0o600)
+    bench.place.script("check", '#!/bin/sh\ncat "$HEARTBEAT_HOME/gate"\n')
+    gate = {"wakeAgent": False, "reason": f"a {secret}", "data": {secret: 1}}
+    bench.place.file("gate", json.dumps(gate).replace("&", "\\u0026"))
+    bench.place.configure(f"{CONFIG}options.x = {{ file = 'secret' }}\n")
+    house = bench.house()
+    judgement = tick(house, house.config.jobs["check"], None, bench.now).judgement
+    assert judgement is not None
+    assert judgement.gate is not None
+    mark = "[secret HEARTBEAT_SECRET_1]"
+    assert (judgement.reason, judgement.gate.reason, judgement.gate.data) == (f"a {mark}", f"a {mark}", {mark: 1})
 
 
 # Everything at once

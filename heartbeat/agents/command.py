@@ -17,10 +17,9 @@ from heartbeat.durations import show_duration
 from heartbeat.errors import AgentError, ConfigError, Problem
 from heartbeat.folders import make_private
 from heartbeat.job.environment import agent_environment
-from heartbeat.job.secrets import hidden
 from heartbeat.model import Execution
 from heartbeat.paths import Home
-from heartbeat.process import Command, execute
+from heartbeat.process import Command, execute, redacted
 
 REPLY_LIMIT = 65_536
 """Bytes of a reply that are kept."""
@@ -47,7 +46,7 @@ class CommandAgent:
             make_private(self.folder)
             with self._placed(prompt) as (argv, stdin):
                 execution = execute(self._command(wake_id, argv, env, stdin), self.stop)
-                execution = hidden(execution, {name: env[name] for name in self.secrets})
+                execution = redacted(execution, {name: env[name] for name in self.secrets})
         except ConfigError as error:
             # A secret that cannot be had just now, such as one whose keeper is locked, may be had later.
             raise AgentError(str(error), retryable=True) from error

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -114,12 +117,24 @@ def _wakes(decision: Decision) -> bool:
 def _rehearse(house: House, job: Job, now: datetime, *, wakeable: bool) -> _Outcome:
     """Run and decide against the ledger as it is, and leave nothing behind."""
     run = Run(new_id("run", now), job.name, "manual", None, now)
-    _, judgement = run_and_judge(house, job, run, now, house.stop)
+    with _spare_cache(house, job.name) as spare:
+        _, judgement = run_and_judge(spare, job, run, now, house.stop)
     assert judgement is not None, "nothing stops a rehearsal"
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
     view = house.ledger.view(job.name, keys, now)
     plan = chooser(house, job, judgement, now, wakeable=wakeable)(view)
     return _Outcome(job.name, None, judgement, plan.decisions)
+
+
+@contextmanager
+def _spare_cache(house: House, job: str) -> Iterator[House]:
+    """The house with a copy of the job's cache: what a script notes there must not change what it says later."""
+    with tempfile.TemporaryDirectory(prefix="heartbeat-", ignore_cleanup_errors=True) as folder:
+        cache = Path(folder).resolve()
+        # What cannot be copied, such as a pipe or a file that has just gone, costs the script some time at most.
+        with suppress(OSError, shutil.Error):
+            shutil.copytree(house.home.cache / "jobs" / job, cache / "jobs" / job, symlinks=True)
+        yield replace(house, home=replace(house.home, cache=cache))
 
 
 def _record(house: House, job: Job, agent: str) -> _Outcome:

@@ -11,6 +11,9 @@ from heartbeat.config.wording import dotted, split
 from heartbeat.errors import Problem
 from heartbeat.job.vault import Vault
 
+_OWN = ("HOME", "STATE_DIR", "CACHE_DIR", "JOB", "RUN_ID", "SLOT", "NOW", "TOKEN", "OPTIONS", "ZONE", "OWNER_EMAILS")
+OWN = frozenset(f"HEARTBEAT_{name}" for name in _OWN)
+"""The variables that heartbeat itself sets, whatever the owner keeps under their names."""
 ALWAYS_SET = ("PATH", "HOME", "LANG", "TZ")
 """The variables that every run has whatever is configured; beside them only heartbeat's own."""
 
@@ -41,10 +44,10 @@ def secret_problems(secrets: Mapping[str, Secret], place: tuple[str, ...], file:
 def job_problems(wanted: JobSettings, place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
     """Of a job's secrets, and of its options, where those that are no secret at all were told when they were read."""
     within, problems = (*place, "options"), secret_problems(wanted.secrets, place, file, vault)
-    known = {*ALWAYS_SET, *wanted.env, *wanted.secrets, *vault.environ}
+    known = {*ALWAYS_SET, *OWN, *wanted.env, *wanted.secrets, *vault.environ}
     remedy = "set it there, or under env or secrets of the job"
     for where, name in variables(wanted.options, within):
-        if name not in known and not name.startswith("HEARTBEAT_"):
+        if name not in known:
             message = f"cannot find the variable {name} in heartbeat's environment"
             problems.append(Problem(file, dotted(where), message, remedy))
     for where, table in secret_tables(wanted.options, within):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from heartbeat.config.options import secret_tables, variables, with_secrets
 from heartbeat.config.secret import Secret, secret_of
-from heartbeat.job.checking import ALWAYS_SET
+from heartbeat.job.checking import ALWAYS_SET, OWN
 from heartbeat.job.load import Job
-from heartbeat.model import Captured, Execution
-from heartbeat.process import redacted
+from heartbeat.model import Judgement
+from heartbeat.process import without
 
 PREFIX = "HEARTBEAT_SECRET_"
 _LONGEST_FAULT = 200
@@ -49,43 +46,22 @@ def handed_over(
 
 def secret_values(job: Job, env: Mapping[str, str]) -> dict[str, str]:
     """What must not be seen of a run with these variables, by name."""
-    named = [name for _, name in variables(job.options) if name not in ALWAYS_SET and not name.startswith("HEARTBEAT_")]
+    own = {*ALWAYS_SET, *OWN}
+    named = [name for _, name in variables(job.options) if name not in own]
     made = [name for name in env if name.startswith(PREFIX)]
     return {name: env[name] for name in (*job.secrets, *named, *made) if name in env}
 
 
-def hidden(execution: Execution, secrets: Mapping[str, str]) -> Execution:
-    """The execution without the values of *secrets*, also where they stand in JSON or in an address."""
-    if not secrets:
-        return execution
-    whole = replace(execution, stdout=_in_one(execution.stdout), stderr=_in_one(execution.stderr))
-    for write in (str, _in_json, _in_ascii_json, _in_path, _in_query):
-        whole = redacted(whole, {name: write(value) for name, value in secrets.items()})
-    return whole
+def unseen(judgement: Judgement, secrets: Mapping[str, str]) -> Judgement:
+    """The judgement without the values of *secrets*.
+
+    They were taken out of what the script printed before; but what JSON's escapes stand for is seen only when it is
+    read, and no list of ways to write them is ever complete.
+    """
+    return replace(without(judgement, secrets), code=judgement.code)
 
 
 def _kept_elsewhere(options: Mapping[str, Any]) -> list[Secret]:
     """The secrets of options but for variables, which stay as they are; in order, each once."""
     secrets = (secret_of(table) for _, table in secret_tables(options))
     return list(dict.fromkeys(secret for secret in secrets if not secret.env))
-
-
-def _in_one(stream: Captured) -> Captured:
-    """A secret may lie across the middle of a stream that is kept in two parts but whole."""
-    return stream if stream.dropped else Captured(stream.head + stream.tail)
-
-
-def _in_ascii_json(value: str) -> str:
-    return json.dumps(value)[1:-1]
-
-
-def _in_json(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)[1:-1]
-
-
-def _in_path(value: str) -> str:
-    return quote(os.fsencode(value), safe="")
-
-
-def _in_query(value: str) -> str:
-    return quote_plus(os.fsencode(value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -20,6 +19,8 @@ KEYS = tuple(Schedules.model_fields)
 
 _START = datetime(1969, 12, 31, tzinfo=UTC)  # before every instant that a configuration can hold
 _SECOND = timedelta(seconds=1)
+_LONGEST_WAIT = timedelta(days=2 * 366)
+"""So far `schedule` looks ahead through closed windows."""
 _DAY = 24 * 60
 _WEEK = 7 * _DAY
 
@@ -89,7 +90,7 @@ def _fault(
     stretch = _longest_stretch(between, days)
     intervals = [schedule for schedule in schedules if isinstance(schedule, Every)]
     others = tuple(schedule for schedule in schedules if not isinstance(schedule, Every))
-    if any(_step(every) <= stretch for every in intervals):
+    if any(_comes_due(every, stretch) for every in intervals):
         return None
     if others and next_slot(Timing(others, zone, between=between, days=days), _START, anchor=_START) is not None:
         return None
@@ -103,9 +104,24 @@ def _fault(
     return message, 'write a shorter interval, or the times themselves, such as cron = "0 9 * * *"'
 
 
-def _step(every: Every) -> int:
-    """In minutes: wherever an interval begins, over the weeks it meets every stretch of the week of this length."""
-    return math.ceil(math.gcd(every.period // _SECOND, _WEEK * 60) / 60)
+def _comes_due(every: Every, stretch: int) -> bool:
+    """Whether an interval, wherever it begins, meets a stretch of the week of so many minutes before it is given up.
+
+    On the circle of the week, so many instants in a row leave gaps of two lengths, found as Euclid finds a divisor.
+    """
+    period, week = every.period // _SECOND, _WEEK * 60
+    if period <= stretch * 60:
+        return True
+    ahead, behind = period % week, week - period % week
+    instants_ahead = instants_behind = 1
+    while max(ahead, behind) > stretch * 60:
+        if min(ahead, behind) == 0 or (instants_ahead + instants_behind) * period > _LONGEST_WAIT // _SECOND:
+            return False
+        if ahead > behind:
+            ahead, instants_ahead = ahead - behind, instants_ahead + instants_behind
+        else:
+            behind, instants_behind = behind - ahead, instants_behind + instants_ahead
+    return (instants_ahead + instants_behind) * period <= _LONGEST_WAIT // _SECOND
 
 
 def _longest_stretch(between: tuple[Window, ...], days: frozenset[int]) -> int:

@@ -2,7 +2,7 @@
 
 from heartbeat.process.child import Command, execute
 from heartbeat.process.pids import is_alive, owner
-from heartbeat.process.redact import redacted
+from heartbeat.process.redact import redacted, without
 from heartbeat.process.tree import become_reaper, end_strays
 
-__all__ = ["Command", "become_reaper", "end_strays", "execute", "is_alive", "owner", "redacted"]
+__all__ = ["Command", "become_reaper", "end_strays", "execute", "is_alive", "owner", "redacted", "without"]

@@ -21,13 +21,13 @@ from heartbeat.paths import Home
 from heartbeat.ports import Ledger
 from heartbeat.queue.files import Refusal, Vanished, is_same, look_at, read_file
 from heartbeat.queue.items import Zone
-from heartbeat.queue.refused import FOLDER, set_aside
+from heartbeat.queue.refused import FOLDER, OWN, REFUSED, dropped_as, is_dropped, is_in_the_way, set_aside
 
 GRACE = 10.0
 """Seconds for which a file that cannot be read is left alone: it may be half written."""
 MOST_FILES, _MOST_NAMES = 200, 20_000
 """In one pass; the rest is for the next."""
-OWN = ".taken-"
+_MOST_STUCK = 5 * MOST_FILES
 
 step_hooks: list[Callable[[str], None]] = []
 """Called after each step with its name; a test ends the process there."""
@@ -66,14 +66,10 @@ def _names(folder: str) -> list[str]:
     """The files to look at; what an earlier pass left under a name of ours comes first."""
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name for entry in islice(entries, _MOST_NAMES) if _is_dropped(entry.name)]
+            names = [entry.name for entry in islice(entries, _MOST_NAMES) if is_dropped(entry.name)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(names, key=lambda name: (not name.startswith(OWN), _changed(folder, name), name))
-
-
-def _is_dropped(name: str) -> bool:
-    return name.startswith(OWN) or (name.endswith(".json") and not name.startswith("."))
 
 
 def _changed(folder: str, name: str) -> int:
@@ -91,13 +87,33 @@ class _Pass:
         self._zone = zone
         self._now = now
         self._items = self._refused = 0
+        self._stuck: list[str] = []
+        """Of each file that can be neither removed nor set aside, what is wrong."""
 
     def run(self, patience: float) -> Taken:
         with _alone(self._folder, patience) as is_alone:
-            for name in _names(self._folder)[:MOST_FILES] if is_alone else ():
-                with suppress(Vanished):
-                    self._take(name)
-        return Taken(self._items, self._refused)
+            done = 0
+            for name in _names(self._folder) if is_alone else ():
+                if done == MOST_FILES or len(self._stuck) == _MOST_STUCK:
+                    break
+                done += self._try(name)
+        more = f" (and {len(self._stuck) - 1} more)" if len(self._stuck) > 1 else ""
+        return Taken(self._items, self._refused, f"{self._stuck[0]}{more}" if self._stuck else "")
+
+    def _try(self, name: str) -> bool:
+        """Whether the file was dealt with; one that cannot be is in nobody's way."""
+        try:
+            self._take(name)
+        except Vanished:
+            pass
+        except OSError as error:
+            remedy = f"make {self._folder} and the file writable, or remove the file"
+            if is_in_the_way(self._folder):
+                remedy = f"move away {os.path.join(self._folder, REFUSED)}, which must be a folder"
+            what = f"cannot move {dropped_as(name)!r} out of {self._folder}: {error.strerror}"
+            self._stuck.append(f"{what}; {remedy}; it is tried again")
+            return False
+        return True
 
     def _take(self, name: str) -> None:
         """Take in one file, or set it aside."""
@@ -111,7 +127,7 @@ class _Pass:
             return  # replaced, or written to: it has a name of ours now, and the next pass reads it anew
         _passed("claim")
         if reason:
-            plain = name.removeprefix(OWN).split("-", 1)[-1] if name.startswith(OWN) else name
+            plain = dropped_as(name)
             set_aside(self._folder, own, plain, f"cannot take in {plain!r}: {reason}")
             self._refused += 1
         else:

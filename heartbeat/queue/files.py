@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -60,15 +62,17 @@ def is_same(one: os.stat_result, other: os.stat_result) -> bool:
 
 def read_file(path: str, folder: str, zone: Zone, now: datetime) -> Found:
     """The items of a dropped file; raises Refusal, Vanished."""
-    value = parse(_read(path, os.stat(folder).st_uid))
+    content = _read(path, os.stat(folder).st_uid)
+    value = parse(content)
     values = value if isinstance(value, list) else [value]
+    twice = _names_twice(content)
     if len(values) > MOST_ITEMS:
         raise Refusal(f"it holds {len(values)} items; at most {MOST_ITEMS} may be in one file: split it")
     items: dict[str, QueueItem] = {}
     complaints = []
-    for number, one in enumerate(values, 1):
+    for number, (one, name) in enumerate(zip(values, twice, strict=True), 1):
         try:
-            item = _item(one, zone, now)
+            item = _item(one, name, zone, now)
             items[item.key] = item
         except Invalid as error:
             complaints.append(f"item {number}: {error}" if isinstance(value, list) else str(error))
@@ -115,11 +119,29 @@ def _read(path: str, folder_owner: int) -> bytes:
     return content
 
 
-def _item(value: object, zone: Zone, now: datetime) -> QueueItem:
+def _item(value: object, twice: str, zone: Zone, now: datetime) -> QueueItem:
     if not isinstance(value, dict):
         raise Invalid(f"cannot use {describe(value)} as an item; write an object in braces")
+    if twice:
+        raise Invalid(f"cannot tell which is meant: the name {twice[:60]!r} stands twice; leave one of them out")
     item = read_item(value, zone, now)
     return item if item.key else replace(item, key=content_key(item, "file"))
+
+
+class _Object(dict[str, object]):
+    """One that remembers which of its names stood twice."""
+
+    def __init__(self, pairs: list[tuple[str, object]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(name for name, _ in pairs) if len(self) < len(pairs) else {}
+        self.twice = next((name for name, count in counts.items() if count > 1), "")
+
+
+def _names_twice(content: bytes) -> list[str]:
+    """For each item of content that was parsed before, a name that stands twice in it, or nothing."""
+    numbers = {"parse_int": str, "parse_float": str, "parse_constant": str}
+    value = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object, **numbers)  # type: ignore[arg-type]
+    return [one.twice if isinstance(one, _Object) else "" for one in (value if isinstance(value, list) else [value])]
 
 
 def _complaint(complaints: list[str], taken: int) -> Iterator[str]:

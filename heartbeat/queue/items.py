@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from heartbeat.clock import from_text, to_text
 from heartbeat.errors import Invalid
+from heartbeat.gate.strict_json import BigNumber
 from heartbeat.model import QueueItem, Urgency
 from heartbeat.queue.telling import first_slot
 from heartbeat.schedule import Timing, identity_of
@@ -107,7 +108,7 @@ def _texts(given: Mapping[str, object], dash: str) -> dict[str, str]:
             close = difflib.get_close_matches(name, FIELDS, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
             raise Invalid(f"cannot use the name {name[:60]!r}; {hint}known are {', '.join(FIELDS)}")
-        if value is not None and not isinstance(value, str):
+        if value is not None and (not isinstance(value, str) or isinstance(value, BigNumber)):
             raise Invalid(f"{dash}{name}: cannot use {repr(value)[:60]}; write a text, in double quotes")
     return {name: value for name, value in given.items() if isinstance(value, str)}
 
@@ -155,7 +156,15 @@ def _require_time(item: QueueItem, texts: Mapping[str, str], dash: str, now: dat
         if item.until is not None and item.until < item.due_at:
             until, due = texts["until"], texts["due"]
             raise Invalid(f"cannot add the item: {dash}until {until!r} lies before {dash}due {due!r}; give a later one")
-    elif first_slot(item, now) is None:
+    elif _first_slot(item, texts, dash, now) is None:
         end = f" and {item.until.isoformat()}" if item.until is not None else ""
         between = f"after {item.due_at.isoformat(timespec='seconds')}{end}"
         raise Invalid(f"cannot add the item: {item.words!r} never comes due {between}; give another {dash}schedule")
+
+
+def _first_slot(item: QueueItem, texts: Mapping[str, str], dash: str, now: datetime) -> datetime | None:
+    try:
+        return first_slot(item, now)
+    except OverflowError:
+        # The calendar begins there: nothing can be reckoned from the instant before it.
+        raise Invalid(f"{dash}due: cannot count from {texts.get('due', now)!r}; give a later instant") from None

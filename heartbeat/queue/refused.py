@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from datetime import datetime
 from itertools import islice
 
 from heartbeat.folders import keep_owner, make_private
 
 FOLDER, REFUSED, REASON = "queue", "refused", ".reason"
+OWN = ".taken-"
+"""How the names begin that dropped files get while they are dealt with."""
+STUCK_AFTER = 600.0
+"""Seconds: a file that lies in the queue folder for so long cannot be taken in, nor set aside."""
 MOST = 1000
 """As many are looked at; more are told as this many."""
 _LONGEST_NAME = 200  # bytes: room for a number and the ending of the reason
@@ -17,6 +23,8 @@ _LONGEST_REASON = 400
 def set_aside(folder: str, path: str, name: str, reason: str) -> None:
     """Move the file at *path*, which was dropped as *name*; nothing that lies there is overwritten. Raises OSError."""
     refused = os.path.join(folder, REFUSED)
+    if is_in_the_way(folder):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), refused)
     make_private(refused)
     target = _free(refused, _plain(name))
     # First: a file that lies there without its reason would be a riddle.
@@ -28,6 +36,33 @@ def set_aside(folder: str, path: str, name: str, reason: str) -> None:
     except OSError:
         os.unlink(f"{target}{REASON}")
         raise
+
+
+def is_in_the_way(folder: str) -> bool:
+    """Whether something else stands where the folder for refused files must be."""
+    refused = os.path.join(folder, REFUSED)
+    return os.path.lexists(refused) and not os.path.isdir(refused)
+
+
+def is_dropped(name: str) -> bool:
+    """Whether a file of that name is meant to be taken in."""
+    return name.startswith(OWN) or (name.endswith(".json") and not name.startswith("."))
+
+
+def dropped_as(name: str) -> str:
+    """The name that a file had before it got one of ours."""
+    return name.removeprefix(OWN).split("-", 1)[-1] if name.startswith(OWN) else name
+
+
+def stuck(folder: str, now: datetime) -> list[str]:
+    """The names of files that were dropped a while ago and lie there still."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in islice(entries, 2 * MOST) if is_dropped(entry.name)]
+    except OSError:
+        return []
+    # Of the change of its entry: a file that is moved here keeps the time of its content.
+    return sorted(dropped_as(e.name) for e in found if 0 < _entered(e) < now.timestamp() - STUCK_AFTER)
 
 
 def lying(folder: str) -> tuple[int, str]:
@@ -64,6 +99,13 @@ def _plain(name: str) -> str:
 def _changed(entry: os.DirEntry[str]) -> int:
     try:
         return entry.stat(follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0  # it has just gone
+
+
+def _entered(entry: os.DirEntry[str]) -> float:
+    try:
+        return entry.stat(follow_symlinks=False).st_ctime
     except OSError:
         return 0  # it has just gone
 

@@ -90,12 +90,12 @@ def check_time(fix: Fix, now: datetime) -> None:
             "cannot use the place: its time is in the future; set the clock of the phone, or of this host"
         )
     if now - fix.at > SILENCE:
-        raise SourceFailed(f"cannot use the place: it is {age_of(fix, now)} old; see why the phone writes no more")
+        raise SourceFailed(f"cannot use the place: it is {age_of(fix.at, now)} old; see why the phone writes no more")
 
 
-def age_of(fix: Fix, now: datetime) -> str:
+def age_of(at: datetime, now: datetime) -> str:
     """In words, down to the minute."""
-    return show_duration(timedelta(minutes=(now - fix.at) // timedelta(minutes=1)))
+    return show_duration(timedelta(minutes=(now - at) // timedelta(minutes=1)))
 
 
 def read_areas(value: Any) -> list[Area]:
