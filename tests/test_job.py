@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
