@@ -86,7 +86,7 @@ def gate(sources: Sequence[Source], seen: Sequence[Seen], reader: Reader) -> dic
     """The findings and the state of every source, as `tick.finish` takes them."""
     until = reader.now + reader.lookahead
     calendars = [
-        Calendar(one.rows or (), source.wanted, Window(reader.now, until, one.first_at, one.moved))
+        _calendar(source, one, Window(reader.now, until, one.first_at, one.moved, one.ahead))
         for source, one in zip(sources, seen, strict=True)
     ]
     most = MOST_DESCRIBED if any(source.wanted.description for source in sources) else MOST_FINDINGS
@@ -94,23 +94,44 @@ def gate(sources: Sequence[Source], seen: Sequence[Seen], reader: Reader) -> dic
     findings: list[dict[str, Any]] = []
     states = []
     for source, one, calendar, told in zip(sources, seen, calendars, meetings(calendars), strict=True):
-        findings += [_finding(source.entry.name, occurrence, calendar.window, reader) for occurrence in told[:share]]
-        states.append(_state(source.entry.name, one, len(told), share))
+        made = [_made(source.entry.name, occurrence, calendar.window, reader) for occurrence in told[:share]]
+        findings += [finding for finding in made if finding]
+        broken = (calendar.rows is not one.rows and one.rows is not None) or None in made
+        states.append(_state(source.entry.name, one, len(told), share, broken=broken))
     failed = sum(not state["ok"] for state in states)
     reason = f"{len(findings) or 'no'} event{'s'[: len(findings) != 1]} within {show_duration(reader.lookahead)}"
     reason += f"; {failed} of {len(states)} sources failed" if failed else ""
     return {"findings": findings, "sources": states, "reason": reason}
 
 
+def _calendar(source: Source, seen: Seen, window: Window) -> Calendar:
+    """What a calendar shows: nothing if that cannot be read, for it must not cost the others anything."""
+    calendar = Calendar(() if seen.rows is None else seen.rows, source.wanted, window)
+    try:
+        window.pick(calendar.rows, source.wanted)
+    except Exception:  # noqa: BLE001  # the last wall
+        return replace(calendar, rows=())
+    return calendar
+
+
+def _made(name: str, one: Occurrence, window: Window, reader: Reader) -> dict[str, Any] | None:
+    try:
+        return _finding(name, one, window, reader)
+    except Exception:  # noqa: BLE001  # the last wall: a stranger's event costs only itself
+        return None
+
+
 def _finding(name: str, one: Occurrence, window: Window, reader: Reader) -> dict[str, Any]:
     digest = sha256(f"{name}\0{one.uid}\0{one.slot}".encode("utf-8", "replace")).hexdigest()[:32]
     soon = not one.all_day and one.start - window.now <= SOON
+    version = f"{_utc(one.start)}/{_utc(one.end) if one.end else ''}"
     return {
         "key": f"{name}:{digest}",
-        "version": f"{_utc(one.start)}/{_utc(one.end) if one.end else ''}",
+        # That it moved far away is one piece of news, and that it is near another, even if nothing ran in between.
+        "version": f"{version}/moved" if window.is_far(one) else version,
         "title": one.title or "(no title)",
         "kind": "meeting",
-        "body": "\n".join(filter(None, [_local_time(one, reader), one.description])),
+        "body": "\n".join(filter(None, [_told_time(one, reader), one.description])),
         # No part of the version: what was told is not told again because it comes closer.
         "urgency": "high" if soon else "normal",
         "starts_at": one.start,
@@ -125,6 +146,12 @@ def _utc(instant: datetime) -> str:
     return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def _told_time(one: Occurrence, reader: Reader) -> str:
+    """When it is, and whether the owner will be there."""
+    answers = ("tentative" if one.tentative else "", "you declined" if one.declined else "")
+    return ", ".join(filter(None, [_local_time(one, reader), *answers]))
+
+
 def _local_time(one: Occurrence, reader: Reader) -> str:
     now, start = reader.now.astimezone(reader.home), one.start.astimezone(reader.home)
     if one.all_day:
@@ -136,11 +163,13 @@ def _local_time(one: Occurrence, reader: Reader) -> str:
     return text + (", has begun" if start < now else "")
 
 
-def _state(name: str, seen: Seen, items: int, share: int) -> dict[str, Any]:
+def _state(name: str, seen: Seen, items: int, share: int, *, broken: bool) -> dict[str, Any]:
     notes = [seen.fault, *seen.warnings]
     if items > share:
         notes.append(f"only the next {share} of {items} events are reported")
-    ok = seen.rows is not None and seen.whole and not seen.fault and items <= share
+    if broken:
+        notes.append("an event that cannot be shown was left out; please report this")
+    ok = seen.rows is not None and seen.whole and not seen.fault and items <= share and not broken
     return {"name": name, "ok": ok, "items": items, "message": "; ".join(note for note in notes if note)}
 
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import tenacity
 
@@ -331,3 +332,41 @@ def test_a_challenge_that_is_none_is_a_refusal(server: Server, challenge: str) -
     answer = get(server, credentials=("me", PASSWORD))
     assert isinstance(answer, FetchFailed)
     assert PASSWORD not in str(answer)
+
+
+UNPROTECTED = "cannot send the password unprotected; write https://…"
+
+
+@pytest.mark.parametrize(
+    ("address", "more"),
+    [
+        ("http://pat:canary@no-such-host.invalid/x", {}),
+        ("http://pat@no-such-host.invalid/x", {}),
+        ("http://no-such-host.invalid/x", {"credentials": ("pat", "canary")}),
+        ("http://no-such-host.invalid/x", {"headers": {"authorization": "Bearer canary"}}),
+        ("http://localhost.no-such-host.invalid/x", {"credentials": ("pat", "canary")}),
+        ("http://128.0.0.1/x", {"credentials": ("pat", "canary")}),
+    ],
+)
+def test_a_password_or_token_is_not_sent_over_http_to_another_machine(
+    monkeypatch: pytest.MonkeyPatch, address: str, more: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(fetch, "send", lambda *_: pytest.fail("something was sent"))
+    assert str(ask(address, **more)) == UNPROTECTED
+
+
+def test_a_password_is_sent_over_http_to_this_machine(server: Server) -> None:
+    server.play = plays({"body": ics("One")})
+    assert isinstance(get(server, credentials=("pat", "canary")), Response)
+
+
+def test_without_a_secret_http_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+
+    def answer(_client: Any, call: Any, _credentials: Any) -> Any:
+        sent.append(str(call.url))
+        raise httpx.ConnectError("no")
+
+    monkeypatch.setattr(fetch, "send", answer)
+    ask("http://no-such-host.invalid/x", tries=1)
+    assert sent == ["http://no-such-host.invalid/x"]

@@ -17,11 +17,11 @@ from heartbeat.sources.light import httpx
 
 _CHUNK = 64 * 1024
 _PERMANENT = {
-    400: "it does not understand the request",
-    401: "it wants other credentials",
-    403: "access is refused",
-    404: "nothing is there",
-    410: "it is gone",
+    400: "it does not understand the request; check the address",
+    401: "it wants other credentials; check user and password, or the address",
+    403: "access is refused; check user and password, or the address",
+    404: "nothing is there; check the address",
+    410: "it is gone; check the address",
 }
 _LONGEST_WAIT = 7 * 86_400.0
 
@@ -70,8 +70,8 @@ def _refusal(code: int, asked: str, now: datetime) -> FetchFailed:
     if code == httpx.codes.TOO_MANY_REQUESTS or code >= httpx.codes.INTERNAL_SERVER_ERROR:
         message = f"cannot fetch: the server answers {code}; it may be over later"
         return TryAgain(message, code, retry_after(asked, now))
-    why = _PERMANENT.get(code, "this is no answer to use")
-    return FetchFailed(f"cannot fetch: the server answers {code}, {why}; check the address", code)
+    why = _PERMANENT.get(code, "this is no answer to use; check the address")
+    return FetchFailed(f"cannot fetch: the server answers {code}, {why}", code)
 
 
 def retry_after(asked: str, now: datetime) -> float | None:

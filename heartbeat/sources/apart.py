@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from subprocess import DEVNULL, PIPE
+from time import monotonic
 
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.calendars.asking import Asking
@@ -39,6 +40,12 @@ class Answer:
     until: datetime
     whole: bool
     warnings: tuple[str, ...]
+    cut: bool
+    """Some of it is missing, and nobody knows what."""
+    lost: tuple[str, ...]
+    """The UIDs that were given up: of all others everything is here."""
+    places: dict[str, list[int]]
+    """In which of several contents each UID was found."""
 
 
 def expand_apart(contents: Sequence[bytes], ask: Asking) -> Answer:
@@ -50,9 +57,12 @@ def expand_apart(contents: Sequence[bytes], ask: Asking) -> Answer:
         raise SourceFailed("cannot read the calendar: the others took all the time; use fewer or smaller ones")
     try:
         seconds = max(1, int(min(SECONDS, ask.left)))
+        began = monotonic()
         status, answer = _run(_question(contents, ask, seconds), contents, seconds)
     finally:
         _AT_ONCE.release()
+    if status == -signal.SIGKILL and monotonic() - began < seconds:
+        raise SourceFailed("cannot read the calendar: its reader was ended from outside; it is tried again next time")
     if status in (-signal.SIGKILL, -signal.SIGALRM):
         late = TooMuch if seconds == SECONDS else SourceFailed  # with less time than usual it need not be its own fault
         raise late(f"cannot read the calendar: it takes longer than {seconds} s; split it, or take a part of it")
@@ -60,8 +70,8 @@ def expand_apart(contents: Sequence[bytes], ask: Asking) -> Answer:
         raise TooMuch(f"cannot read the calendar: it takes more than {MEMORY >> 20} MiB of memory; split it")
     try:
         found = json.loads(answer)
-        until = datetime.fromisoformat(found["until"])
-        return Answer(found["rows"], found["events"], until, found["whole"], tuple(found["warnings"]))
+        found["until"] = datetime.fromisoformat(found["until"])
+        return Answer(**{**found, "warnings": tuple(found["warnings"]), "lost": tuple(found["lost"])})
     except (ValueError, LookupError, TypeError):
         raise SourceFailed(f"cannot read the calendar: its reader ended with {status}; please report this") from None
 
@@ -75,6 +85,7 @@ def _question(contents: Sequence[bytes], ask: Asking, seconds: int) -> bytes:
         "home": str(ask.home),
         "owner": ask.owner,
         "description": ask.description,
+        "also": sorted(ask.also),
         "sizes": [len(content) for content in contents],
     }
     return json.dumps(question).encode() + b"\n"

@@ -10,6 +10,7 @@ from hashlib import sha256
 from heartbeat.sources import ics
 from heartbeat.sources.ics import Line
 from heartbeat.sources.moments import Moment, TimeReader
+from heartbeat.sources.occurrence import LONGEST
 from heartbeat.sources.text import clean_title
 from heartbeat.sources.zones import Zones
 
@@ -63,9 +64,9 @@ class Event:
 
     @property
     def duration(self) -> timedelta | None:
-        """None when no end was given, or one before the start."""
+        """None when no end was given, one before the start, or one that no meeting has."""
         length = self.end.utc - self.start.utc if self.end else timedelta(0)
-        return length if length > timedelta(0) else None
+        return length if timedelta(0) < length <= LONGEST else None
 
 
 class UnreadableEvent(Exception):

@@ -7,7 +7,7 @@ Runs in a process of its own (`worker`): what it is given comes from strangers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 from time import monotonic
@@ -17,7 +17,8 @@ from heartbeat.sources.events import Event, UnreadableEvent, read_event, uid_of
 from heartbeat.sources.limit import OutOfTime, cpu_limit
 from heartbeat.sources.occurrence import Occurrence
 from heartbeat.sources.rules import ForbiddenRule
-from heartbeat.sources.series import Instance, instances
+from heartbeat.sources.series import REDUCED, Instance, instances
+from heartbeat.sources.timetable import Workshop
 from heartbeat.sources.zones import Zones
 
 MOST_OCCURRENCES = 20_000
@@ -40,6 +41,8 @@ class Span:
     owner: tuple[str, ...] = ()
     """The owner's mail addresses, in lower case."""
     description: bool = False
+    also: frozenset[str] = frozenset()
+    """UIDs of which what is written out (not what a rule yields) is asked for however late it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,12 @@ class Expanded:
     """How far it was looked: not as far as asked where there are too many occurrences."""
     whole: bool
     """Nothing was cut off or given up, so what is not here is not in the calendar."""
+    cut: bool
+    """Some of the calendar is missing, and nobody knows what."""
+    lost: tuple[str, ...]
+    """The UIDs that were given up, or read without their repetitions: of all others everything is here."""
+    places: dict[str, list[int]]
+    """In which of several contents each UID was found."""
     warnings: tuple[str, ...]
 
 
@@ -63,28 +72,46 @@ def expand(contents: Iterable[bytes], span: Span, seconds: float = 20.0) -> Expa
     No series is begun after *seconds*: what is found by then is more than nothing.
     """
     deadline = monotonic() + seconds
-    calendars = [calendar for content in contents for calendar in ics.split(content)]
+    calendars = [(number, calendar) for number, content in enumerate(contents) for calendar in ics.split(content)]
     warnings: list[str] = []
-    groups = [_read(group, span, warnings) for group in _groups(calendars, span)]
-    found, whole = _expand(groups, span, warnings, deadline)
-    if not whole:
-        warnings.append("some series took too long and were left out")
-    if not all(calendar.whole for calendar in calendars):
+    groups = list(_groups(calendars, span))
+    lost = {group.uid for group in groups if not _read(group, span, warnings)}
+    found, given_up = _expand(groups, span, warnings, deadline)
+    lost |= given_up
+    cut = not all(calendar.whole for _, calendar in calendars)
+    if cut:
         warnings.append("the calendar is cut off; its whole events were read")
-        whole = False
-    inside = [instance for instance in found if span.since <= instance.start <= span.until]
+    inside = [instance for instance in found if _is_asked(instance, span)]
     inside.sort(key=lambda instance: not (instance.event.cancelled or instance.event.declined))  # what is on wins
     once = {(instance.event.uid, instance.slot): instance for instance in inside}
     soonest = sorted(once.values(), key=lambda instance: (instance.start, instance.event.uid))[: MOST_OCCURRENCES + 1]
-    until = soonest.pop().start - _SECOND if len(soonest) > MOST_OCCURRENCES else span.until
-    count = sum(len(calendar.events) for calendar in calendars)
-    return Expanded(tuple(map(_occurrence, soonest)), count, until, whole, tuple(_counted(warnings)))
+    until = min(soonest.pop().start - _SECOND, span.until) if len(soonest) > MOST_OCCURRENCES else span.until
+    return Expanded(
+        occurrences=tuple(map(_occurrence, soonest)),
+        events=sum(len(calendar.events) for _, calendar in calendars),
+        until=until,
+        whole=not cut and not lost,
+        warnings=tuple(_counted(warnings)),
+        cut=cut,
+        lost=tuple(sorted(map(_kept_uid, lost))),
+        places={_kept_uid(group.uid): sorted(group.numbers) for group in groups},
+    )
+
+
+def _is_asked(instance: Instance, span: Span) -> bool:
+    if span.since <= instance.start <= span.until:
+        return True
+    return instance.start > span.until and _kept_uid(instance.event.uid) in span.also
+
+
+def _kept_uid(uid: str) -> str:
+    return uid if len(uid) <= _LONGEST_UID else sha256(uid.encode("utf-8", "replace")).hexdigest()
 
 
 def _occurrence(instance: Instance) -> Occurrence:
-    event, uid = instance.event, instance.event.uid
+    event = instance.event
     return Occurrence(
-        uid=uid if len(uid) <= _LONGEST_UID else sha256(uid.encode()).hexdigest(),
+        uid=_kept_uid(event.uid),
         slot=instance.slot,
         title=event.title,
         start=instance.start.astimezone(UTC),
@@ -108,16 +135,33 @@ class _Raw:
     method: str
 
 
-def _groups(calendars: Sequence[ics.CalendarObject], span: Span) -> Iterator[list[_Raw]]:
-    """The events that may matter, by UID: all versions and overrides of one event decide together."""
-    by_uid: dict[str, list[_Raw]] = {}
-    for calendar in calendars:
+@dataclass(slots=True)
+class _Group:
+    """All versions and overrides of one UID: they decide together."""
+
+    uid: str
+    raws: list[_Raw] = field(default_factory=list)
+    numbers: set[int] = field(default_factory=set)
+    """Of the contents in which they stand."""
+    events: list[Event] = field(default_factory=list)
+
+
+def _groups(calendars: Sequence[tuple[int, ics.CalendarObject]], span: Span) -> Iterator[_Group]:
+    """The events that may matter, by UID."""
+    by_uid: dict[str, _Group] = {}
+    workshop = Workshop()
+    for number, calendar in calendars:
         if calendar.method not in _ANSWERS:
-            zones = Zones(calendar, span.home)
+            zones = Zones(calendar, span.home, workshop)
             for lines in calendar.events:
-                by_uid.setdefault(uid_of(lines) or f"none {id(lines)}", []).append(_Raw(lines, zones, calendar.method))
+                uid = uid_of(lines)
+                group = by_uid.setdefault(uid or f"none {id(lines)}", _Group(uid))
+                group.raws.append(_Raw(lines, zones, calendar.method))
+                group.numbers.add(number)
     first, last = f"{span.since - _MARGIN:%Y%m%d}", f"{span.until + _MARGIN:%Y%m%d}"
-    return (group for group in by_uid.values() if any(_may_matter(raw.lines, first, last) for raw in group))
+    for group in by_uid.values():
+        if _kept_uid(group.uid) in span.also or any(_may_matter(raw.lines, first, last) for raw in group.raws):
+            yield group
 
 
 def _may_matter(lines: list[str], first: str, last: str) -> bool:
@@ -132,52 +176,72 @@ def _may_matter(lines: list[str], first: str, last: str) -> bool:
     return not day.isdigit() or first <= day <= last
 
 
-def _read(group: list[_Raw], span: Span, warnings: list[str]) -> list[Event]:
-    events = []
-    for raw in group:
+def _read(group: _Group, span: Span, warnings: list[str]) -> bool:
+    """Read the events of a group; whether there are any."""
+    for raw in group.raws:
         try:
             event = read_event(raw.lines, raw.zones, raw.method, span.owner, warnings, description=span.description)
-            events.append(event)
         except UnreadableEvent:
             warnings.append("an event without a usable start was left out")
-    return events
+        except Exception:  # noqa: BLE001  # the last wall: what a stranger wrote costs only itself
+            warnings.append("an event that cannot be read was left out")
+        else:
+            group.uid = group.uid or event.uid
+            group.events.append(event)
+    return bool(group.events)
 
 
-def _expand(groups: list[list[Event]], span: Span, warnings: list[str], deadline: float) -> tuple[list[Instance], bool]:
-    """The instances around the span, and whether every group was expanded."""
+def _expand(groups: list[_Group], span: Span, warnings: list[str], deadline: float) -> tuple[list[Instance], set[str]]:
+    """The instances around the span, and the UIDs that were given up or not read in full."""
     found: list[Instance] = []
+    lost: set[str] = set()
     waiting = groups
     for limit in _LIMITS:
         late = []
         for group in waiting:
-            seconds = min(limit, deadline - monotonic())
             try:
-                found += _instances(group, span, warnings, seconds)
+                instances_, full = _instances(group.events, span, warnings, min(limit, deadline - monotonic()))
             except OutOfTime:
                 late.append(group)
+                continue
+            found += instances_
+            if not full:
+                lost.add(group.uid)
         waiting = late
-    return found, not waiting
+    if waiting:
+        warnings.append("some series took too long and were left out")
+    return found, lost | {group.uid for group in waiting}
 
 
-def _instances(group: list[Event], span: Span, warnings: list[str], seconds: float) -> list[Instance]:
+def _instances(group: list[Event], span: Span, warnings: list[str], seconds: float) -> tuple[list[Instance], bool]:
+    """The instances of one UID, and whether these are all of them."""
     if not any(event.recurs for event in group):
-        return list(instances(group, span.since, span.until, warnings))
+        return _single(group, span, warnings)
     if seconds <= 0:
         raise OutOfTime
     import recurring_ical_events  # noqa: F401  # now: an import that the limit interrupts leaves half a module behind
 
+    reduced = warnings.count(REDUCED)
     try:
         with cpu_limit(seconds):
-            return list(instances(group, span.since, span.until, warnings))
+            found = list(instances(group, span.since, span.until, warnings))
     except OutOfTime:
         raise
     except ForbiddenRule:
         warnings.append("a series that repeats every minute or second was left out")
-        return []
+        return [], False
     except Exception:  # noqa: BLE001  # a stranger's series may fail anywhere in three libraries
         warnings.append("a series that cannot be expanded was read without its repetitions")
-        single = [replace(event, rules=(), extra=()) for event in group]
-        return list(instances(single, span.since, span.until, warnings))
+        return _single([replace(event, rules=(), extra=()) for event in group], span, warnings)[0], False
+    return found, warnings.count(REDUCED) == reduced
+
+
+def _single(group: list[Event], span: Span, warnings: list[str]) -> tuple[list[Instance], bool]:
+    try:
+        return list(instances(group, span.since, span.until, warnings)), True
+    except Exception:  # noqa: BLE001  # the last wall: what a stranger wrote costs only itself
+        warnings.append("an event that cannot be placed was left out")
+        return [], False
 
 
 def _counted(warnings: list[str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ import tenacity
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.answers import FetchFailed, Response, TryAgain, take
 from heartbeat.sources.clients import Clients, send
+from heartbeat.sources.hosts import is_this_machine
 from heartbeat.sources.light import httpx
 
 MAX_BYTES = 50 * 1024 * 1024
@@ -147,6 +148,7 @@ def _follow(errand: _Errand) -> Response:
     url, method, body = _url(request.address), request.method, request.body
     origin = _origin(url)
     credentials = request.credentials or ((url.username, url.password) if url.userinfo else None)
+    _protect(url, request, credentials)
     for _ in range(MAX_REDIRECTS + 1):
         bare = url.copy_with(userinfo=b"")
         at_home = _origin(bare) == origin
@@ -163,6 +165,13 @@ def _follow(errand: _Errand) -> Response:
         if status == _SEE_OTHER:
             method, body = "GET", b""
     raise FetchFailed(f"cannot fetch: more than {MAX_REDIRECTS} redirects; ask its owner for the right address")
+
+
+def _protect(url: httpx.URL, request: Request, credentials: tuple[str, str] | None) -> None:
+    """Refuse to show a password or a token to everybody on the way."""
+    secret = credentials is not None or any(name.lower() == "authorization" for name in request.headers)
+    if secret and url.scheme == "http" and not is_this_machine(url.host):
+        raise FetchFailed("cannot send the password unprotected; write https://…")
 
 
 def _ask(

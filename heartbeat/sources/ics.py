@@ -10,6 +10,8 @@ _CONTENT = re.compile(r'([A-Za-z0-9-]+)((?:;[A-Za-z0-9-]+=(?:"[^"]*"|[^";:])*)*)
 _TIME_CONTENT = re.compile(r'([A-Za-z0-9-]+)((?:;[A-Za-z0-9-]+=(?:"[^"]*"|[^";])*)*)', re.DOTALL)
 _PARAM = re.compile(r';([A-Za-z0-9-]+)=((?:"[^"]*"|[^";])*)')
 _CALENDAR = re.compile(rb"(?i)(?:^(?:\xef\xbb\xbf)?|[\r\n])BEGIN:VCALENDAR[ \t]*[\r\n]")
+LONGEST_LINE = 200_000
+"""The rest of a line is dropped: to match some megabytes of parameters takes more memory than there is."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -138,14 +140,14 @@ def _decoded(line: bytes) -> str:
 
 def parse(line: str) -> Line | None:
     """A content line whose value is text; None when it is not one."""
-    match = _CONTENT.fullmatch(line)
+    match = _CONTENT.fullmatch(line[:LONGEST_LINE])
     return Line(match[1].upper(), _params(match[2]), match[3]) if match else None
 
 
 def parse_time(line: str) -> Line | None:
     """A content line whose value is a time: it follows the *last* colon, for Exchange writes zone names with one."""
     head, colon, value = line.rpartition(":")
-    match = _TIME_CONTENT.fullmatch(head) if colon else None
+    match = _TIME_CONTENT.fullmatch(head) if colon and len(head) <= LONGEST_LINE else None
     return Line(match[1].upper(), _params(match[2]), value.strip()) if match else None
 
 

@@ -20,6 +20,7 @@ from heartbeat.sources.calendars.asking import Asking
 from heartbeat.sources.entries import Entry
 from heartbeat.sources.rows import FORMAT, Row
 
+_INSTANTS = ("first_at", "not_before", "refused_at", "shown_at")
 _SECRETS = frozenset({"password", "token"})
 
 
@@ -35,7 +36,7 @@ class Copy:
     events: int
     """How many events the calendar held in all."""
     whole: bool
-    """If not, some of the calendar could not be read."""
+    """If not, some of the calendar could not be read, and nobody knows what."""
     warnings: tuple[str, ...]
     current_at: datetime
     """When this was last known to be what the calendar holds."""
@@ -45,6 +46,12 @@ class Copy:
     """When that was current."""
     moved: list[tuple[str, str, float]] = field(default_factory=list)
     """UID and slot of what was about to begin and moved away, and until when, in seconds since 1970, that is news."""
+    lost: list[str] = field(default_factory=list)
+    """UIDs of which this reading knows nothing, or not all."""
+    files: dict[str, list[str]] = field(default_factory=dict)
+    """In which files of a folder each UID was found."""
+    slots: list[tuple[str, str, str]] = field(default_factory=list)
+    """UID, slot, and the slot under which it was told of before its series was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,10 @@ class Memory:
     refused: str = ""
     """The fingerprint of what could not be read within the limits, and need not be tried again soon."""
     refused_at: datetime | None = None
+    shown_at: datetime | None = None
+    """When the copy last stood in for the calendar."""
+    ahead: tuple[float, float] = (0.0, 0.0)
+    """Starts that were told of before the clock was set back, in seconds since 1970."""
     copy: Copy | None = None
 
 
@@ -78,12 +89,14 @@ class Cupboard:
         try:
             with open(self._path(entry), "rb") as file:
                 current_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-                record = json.load(file)
+                record = _checked(file.read())
             copy = (
                 _copy(record["copy"], current_at) if record["copy"] and record["question"] == _question(ask) else None
             )
-            instants = {name: _instant(record[name]) for name in ("first_at", "not_before", "refused_at")}
-            return Memory(**instants, doubts=int(record["doubts"]), refused=str(record["refused"]), copy=copy)
+            instants = {name: _instant(record[name]) for name in _INSTANTS}
+            first, last = map(float, record["ahead"])
+            doubts, refused = int(record["doubts"]), str(record["refused"])
+            return Memory(**instants, doubts=doubts, refused=refused, ahead=(first, last), copy=copy)
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return Memory()
 
@@ -92,22 +105,26 @@ class Cupboard:
         copy = memory.copy
         record = {
             "question": _question(ask),
-            "first_at": _text(memory.first_at),
-            "not_before": _text(memory.not_before),
+            **{name: _text(getattr(memory, name)) for name in _INSTANTS},
             "doubts": memory.doubts,
             "refused": memory.refused,
-            "refused_at": _text(memory.refused_at),
+            "ahead": memory.ahead,
             "copy": _record(copy) if copy else None,
         }
         try:
             path = self._path(entry)
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             new = f"{path}.{os.getpid()}-{threading.get_ident()}"  # one calendar may stand in the list twice
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
-                json.dump(record, file)
+        except (OSError, ValueError):
+            return False
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(_sealed(record))
             _date(new, copy)
             os.replace(new, path)
         except (OSError, ValueError):
+            with suppress(OSError):
+                os.unlink(new)  # on a full disk half of it would take the room of the next one
             return False
         return True
 
@@ -130,6 +147,19 @@ def _question(ask: Asking) -> str:
     return sha256(repr(facts).encode("utf-8", "replace")).hexdigest()
 
 
+def _sealed(record: Mapping[str, Any]) -> bytes:
+    """*record* as a line below its digest, for what a failing disk left of it must not be believed."""
+    text = json.dumps(record).encode()
+    return sha256(text).hexdigest().encode() + b"\n" + text
+
+
+def _checked(content: bytes) -> Any:
+    digest, _, text = content.partition(b"\n")
+    if sha256(text).hexdigest().encode() != digest:
+        raise ValueError
+    return json.loads(text)
+
+
 def _record(copy: Copy) -> dict[str, Any]:
     return {
         "fingerprint": copy.fingerprint,
@@ -142,6 +172,9 @@ def _record(copy: Copy) -> dict[str, Any]:
         "filled": copy.filled,
         "filled_at": _text(copy.filled_at),
         "moved": copy.moved,
+        "lost": copy.lost,
+        "files": copy.files,
+        "slots": copy.slots,
     }
 
 
@@ -159,6 +192,9 @@ def _copy(record: Mapping[str, Any], current_at: datetime) -> Copy:
         list(record["filled"]),
         _instant(record["filled_at"]),
         [(str(uid), str(slot), float(until)) for uid, slot, until in record["moved"]],
+        list(map(str, record["lost"])),
+        {str(uid): list(map(str, names)) for uid, names in record["files"].items()},
+        [(str(uid), str(slot), str(told)) for uid, slot, told in record["slots"]],
     )
 
 

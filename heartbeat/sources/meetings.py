@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from heartbeat.sources.occurrence import Occurrence
-from heartbeat.sources.rows import SLOT, START, UID, Row, from_row
+from heartbeat.sources.rows import SLOT, START, UID, Row, readable
 
 GRACE = timedelta(minutes=5)
 """So long after its start a meeting can still be told of."""
@@ -53,22 +53,27 @@ class Window:
     first_at: datetime | None = None
     moved: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """By UID and slot, until when that is news."""
+    ahead: tuple[float, float] = (0.0, 0.0)
+    """Starts that were told of already when the clock was set back: they are not called off by that."""
 
     def pick(self, rows: Sequence[Row], wanted: Wanted) -> list[Occurrence]:
         """Those of *rows*, which lie by their start, that the owner wants to hear of."""
         last = self.until.timestamp()
         earliest = (self.now - DAY).timestamp()
         near = [
-            from_row(row)
+            readable(row)
             for row in rows
-            if earliest <= row[START] <= last or (self.moved and (row[UID], row[SLOT]) in self.moved)
+            if earliest <= row[START] <= last
+            or self.ahead[0] <= row[START] <= self.ahead[1]
+            or (self.moved and (row[UID], row[SLOT]) in self.moved)
         ]
-        return [one for one in near if self._holds(one) and wanted.takes(one)]
+        return [one for one in near if one is not None and self._holds(one) and wanted.takes(one)]
 
     def _holds(self, one: Occurrence) -> bool:
         if self.now.timestamp() <= self.moved.get((one.uid, one.slot), 0.0):
             return True
-        return one.start <= self.until and self._is_to_come(one)
+        is_near = one.start <= self.until or self.ahead[0] <= one.start.timestamp() <= self.ahead[1]
+        return is_near and self._is_to_come(one)
 
     def _is_to_come(self, one: Occurrence) -> bool:
         if one.all_day:
@@ -85,7 +90,12 @@ class Window:
         if until is None or until < self.now:
             return end
         # Until the end only if it comes into sight before it stops to be news; else it is told again when it does.
-        return max(end, until) if one.start <= until + (self.until - self.now) else until
+        return until if self.is_far(one) else max(end, until)
+
+    def is_far(self, one: Occurrence) -> bool:
+        """Whether it is told of for it moved away, and will be again when its new start comes near."""
+        news = self.moved.get((one.uid, one.slot), 0.0)
+        return self.now.timestamp() <= news and one.start.timestamp() > news + (self.until - self.now).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,9 @@ def _speaks(calendar: Calendar, asked: Collection[tuple[str, str]]) -> Iterator[
     """The instances that are asked for, as far as this calendar would tell of them or says that they are off."""
     for row in calendar.rows:
         if (row[UID], row[SLOT]) in asked:
-            one = from_row(row)
+            one = readable(row)
+            if one is None:
+                continue
             if one.cancelled or one.declined or calendar.wanted.takes(one):
                 yield one
 

@@ -13,6 +13,9 @@ from heartbeat.sources.zones import Zones
 
 _TIME = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})(?:T([0-9]{2})([0-9]{2})([0-9]{2})?(Z?))?")
 
+_FIRST_YEAR, _LAST_YEAR = 2, 9998
+"""At the very edges of time there is no room for the offset of another zone, nor for a day more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -21,6 +24,8 @@ class Moment:
     wall: datetime
     zone: tzinfo
     whole_day: bool = False
+    floating: bool = False
+    """No zone was written with it."""
 
     @property
     def utc(self) -> datetime:
@@ -30,8 +35,8 @@ class Moment:
         """The wall-clock time of this moment where *other* was written; a day takes the time of *other*."""
         if self.whole_day or other.whole_day:
             return datetime.combine(self.wall, other.wall.time())
-        if self.zone is other.zone:
-            return self.wall
+        if self.floating or self.zone is other.zone:
+            return self.wall  # whoever leaves the zone out means that of the series
         return self.utc.astimezone(other.zone).replace(tzinfo=None)
 
 
@@ -57,12 +62,14 @@ class TimeReader:
             raise ValueError
         year, month, day = int(match[1]), int(match[2]), int(match[3])
         if match[4] is None:
-            moment = Moment(datetime(year, month, day), self._zones.floating, whole_day=True)  # noqa: DTZ001  # wall clock
+            moment = Moment(datetime(year, month, day), self._zones.home, whole_day=True)  # noqa: DTZ001  # wall clock
         else:
             second = min(int(match[6] or 0), 59)  # a leap second is the one before it
             wall = datetime(year, month, day, int(match[4]), int(match[5]), second)  # noqa: DTZ001  # wall clock
-            moment = Moment(wall, UTC if match[7] else self._zone(zone_name))
-        _ = moment.utc  # a year without room for the offset fails here, and not later
+            floating = not match[7] and not zone_name
+            moment = Moment(wall, UTC if match[7] else self._zone(zone_name), floating=floating)
+        if not _FIRST_YEAR <= year <= _LAST_YEAR:
+            raise ValueError
         return moment
 
     def _zone(self, name: str) -> tzinfo:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+LONGEST = timedelta(days=36_525)
+"""An end that comes later is none: a calendar program wrote the end of time."""
 
 
 @dataclass(frozen=True, slots=True)

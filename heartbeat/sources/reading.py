@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.calendars import Kind
 from heartbeat.sources.calendars.asking import Asking, Ics, Listed, Unchanged
 from heartbeat.sources.entries import Entry
 from heartbeat.sources.kept import Cupboard, Memory
-from heartbeat.sources.rows import START, to_row
-from heartbeat.sources.trust import Reading, Seen, believe, is_refused, known, refuse, waits
+from heartbeat.sources.rows import START, UID, to_row
+from heartbeat.sources.trust import Reading, Seen, believe, is_refused, known, refuse, told_of, waits
+
+if TYPE_CHECKING:  # most runs find nothing new to read
+    from heartbeat.sources.apart import Answer
 
 ASK_SECONDS = 25.0
 """For what a calendar is asked over the network, or of another program."""
@@ -87,7 +91,8 @@ class Reader:
             again = before.not_before.astimezone(self.home)
             waiting = SourceFailed(f"cannot fetch: its server wants no question before {again:%H:%M}")
             return believe(before, waiting, ask, self.lookahead)[1]
-        asked = replace(ask, known=known(before, ask, self.now + self.lookahead))
+        also = told_of(before, self.now, self.lookahead)
+        asked = replace(ask, known=known(before, ask, self.now + self.lookahead), also=also)
         memory, outcome = self._outcome(entry, asked, before)
         after, seen = believe(memory, outcome, ask, self.lookahead)
         return seen if self._keep(entry, ask, before, after) else replace(seen, first_at=None)
@@ -115,8 +120,17 @@ class Reader:
             return refuse(memory, content.fingerprint, self.now), failed
         except SourceFailed as failed:
             return memory, failed
-        whole, warnings = found.whole and not content.faults, (*content.faults, *found.warnings)
-        return memory, Reading(found.rows, found.events, found.until, whole, warnings, content.fingerprint)
+        return memory, Reading(
+            found.rows,
+            found.events,
+            found.until,
+            whole=not found.cut and (bool(content.missing) or not content.faults),
+            warnings=(*content.faults, *found.warnings),
+            fingerprint=content.fingerprint,
+            lost=found.lost,
+            files=_files(content.names, found),
+            missing=content.missing,
+        )
 
     def _keep(self, entry: Entry, ask: Asking, before: Memory, after: Memory) -> bool:
         """Write only what has changed: most runs change no more than the time of the copy."""
@@ -124,6 +138,13 @@ class Reader:
             self.cupboard.confirm(entry, after.copy)
             return True
         return after == before or self.cupboard.store(entry, ask, after)
+
+
+def _files(names: Sequence[str], found: Answer) -> dict[str, list[str]]:
+    """In which files of a folder each UID was found."""
+    if len(names) == 1:
+        return {row[UID]: list(names) for row in found.rows}
+    return {uid: [names[number] for number in numbers] for uid, numbers in found.places.items()} if names else {}
 
 
 def _listed(content: Listed, ask: Asking) -> Reading:

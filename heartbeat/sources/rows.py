@@ -8,10 +8,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from heartbeat.sources.occurrence import Occurrence
+from heartbeat.sources.occurrence import LONGEST, Occurrence
 
 Row = list[Any]
-FORMAT = 1
+FORMAT = 2
 """To be raised with every change of what a row holds or of what is read from a calendar: kept rows are then dropped."""
 START, UID, SLOT = 0, 2, 3
 
@@ -32,7 +32,7 @@ def from_row(row: Row) -> Occurrence:
         slot=str(slot),
         title=str(title),
         start=datetime.fromtimestamp(start, UTC),
-        end=None if end is None else datetime.fromtimestamp(end, UTC),
+        end=datetime.fromtimestamp(end, UTC) if _is_end(start, end) else None,
         all_day=bool(all_day),
         cancelled=bool(cancelled),
         declined=bool(declined),
@@ -41,3 +41,15 @@ def from_row(row: Row) -> Occurrence:
         attendees=int(attendees),
         description=str(description),
     )
+
+
+def _is_end(start: float, end: float | None) -> bool:
+    return end is not None and abs(end - start) <= LONGEST.total_seconds()
+
+
+def readable(row: Row) -> Occurrence | None:
+    """The occurrence, if it can be one: a service may write what no clock shows, and that must cost nothing else."""
+    try:
+        return from_row(row)
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None

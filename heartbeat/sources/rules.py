@@ -15,6 +15,9 @@ _PARTS = frozenset(
      "BYMINUTE", "BYSECOND", "BYSETPOS"}
 )  # fmt: skip
 _UNTIL = re.compile(r"([0-9]{8})(?:T([0-9]{6})(Z?))?")
+_FIRST_YEAR = 1000
+_FOR_EVER = "9000"
+"""A rule until such a year has no end, and there is no room to move it into another zone."""
 MAX_COMBINATIONS = 20_000
 
 
@@ -38,8 +41,8 @@ def mended(rule: str, start: Moment) -> str:
     _check_size(parts)
     if parts.get("COUNT", "1").startswith(("-", "0")):
         del parts["COUNT"]  # old exports write COUNT=-1 for no end
-    if "UNTIL" in parts:
-        parts["UNTIL"] = _until(parts["UNTIL"], start)
+    if (until := parts.pop("UNTIL", "")) and until[:4] < _FOR_EVER:
+        parts["UNTIL"] = _until(until, start)
     return ";".join(f"{name}={value}" for name, value in parts.items())
 
 
@@ -54,6 +57,8 @@ def _until(value: str, start: Moment) -> str:
     """The end of a rule on the wall clock of *start*: a day is meant whole, a time without zone is that clock's."""
     match = _UNTIL.fullmatch(value)
     if match is None:
+        raise UnusableRule
+    if match[1] < f"{_FIRST_YEAR}":
         raise UnusableRule
     if match[2] is None or start.whole_day:
         return f"{match[1]}T235959"

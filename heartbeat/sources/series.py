@@ -14,6 +14,7 @@ from typing import Any
 from heartbeat.sources import rules, zones
 from heartbeat.sources.events import Event
 
+REDUCED = "a repetition that cannot be followed was read as a single event"
 _MARGIN = timedelta(days=1)
 """Wall clocks differ by less than this."""
 
@@ -119,7 +120,7 @@ def _usable(event: Event, warnings: list[str]) -> Iterator[str]:
         try:
             yield rules.mended(rule, event.start)
         except rules.UnusableRule:
-            warnings.append("a repetition that cannot be followed was read as a single event")
+            warnings.append(REDUCED)
 
 
 def _shift(event: Event, master: Event) -> timedelta:

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from heartbeat.durations import show_duration
-from heartbeat.sources import SourceFailed
+from heartbeat.sources import SourceFailed, changes
 from heartbeat.sources.calendars.asking import Asking, Unchanged
-from heartbeat.sources.kept import Copy, Memory
+from heartbeat.sources.kept import Memory
 from heartbeat.sources.meetings import GRACE
-from heartbeat.sources.rows import SLOT, START, UID, Row
+from heartbeat.sources.rows import START, UID, Row
 
 MANY = 5
 """Events that do not all vanish at once without a doubt."""
 DOUBTS = 2
-FILLED_FOR = timedelta(days=1)
 LONGEST_WAIT = timedelta(days=1)
 AGAIN_AFTER = timedelta(hours=1)
 """What could not be read, or not whole, is tried again though it has not changed: the machine may have been busy."""
@@ -33,6 +32,12 @@ class Reading:
     whole: bool
     warnings: tuple[str, ...]
     fingerprint: str
+    lost: tuple[str, ...] = ()
+    """UIDs of which it knows nothing, or not all; of the others it is *whole*."""
+    files: dict[str, list[str]] = field(default_factory=dict)
+    """In which files of a folder each UID was found."""
+    missing: tuple[str, ...] = ()
+    """Those of these files that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,8 @@ class Seen:
     """When the calendar was first read, if that is kept."""
     moved: dict[tuple[str, str], float] = field(default_factory=dict)
     """What was about to begin and moved away, by UID and slot, and until when that is news."""
+    ahead: tuple[float, float] = (0.0, 0.0)
+    """Starts that were told of before the clock was set back."""
 
 
 def known(memory: Memory, ask: Asking, needed: datetime) -> str:
@@ -56,7 +63,7 @@ def known(memory: Memory, ask: Asking, needed: datetime) -> str:
     copy = memory.copy
     if copy is None or not copy.since <= ask.since or needed > copy.until:
         return ""
-    return copy.fingerprint if copy.whole or ask.since - copy.since < AGAIN_AFTER else ""
+    return copy.fingerprint if (copy.whole and not copy.lost) or ask.since - copy.since < AGAIN_AFTER else ""
 
 
 def waits(memory: Memory, now: datetime) -> bool:
@@ -76,10 +83,30 @@ def refuse(memory: Memory, fingerprint: str, now: datetime) -> Memory:
     return replace(memory, refused=fingerprint, refused_at=now)
 
 
+def told_of(memory: Memory, now: datetime, lookahead: timedelta) -> frozenset[str]:
+    """The UIDs of what was about to begin at the last run, and should be found again wherever it is now."""
+    copy = memory.copy
+    if copy is None:
+        return frozenset()
+    news = {uid for uid, _, until in copy.moved if until >= now.timestamp()}
+    return frozenset(news | {row[UID] for row in changes.told(memory, now, lookahead)})
+
+
+def _ahead(memory: Memory, now: datetime, lookahead: timedelta) -> tuple[float, float]:
+    """Which starts were told of although they are not near yet, for the clock was set back since."""
+    first, last = memory.ahead if memory.ahead[1] > now.timestamp() else (0.0, 0.0)
+    at = changes.last_shown(memory)
+    if at is None or at <= now:
+        return first, last
+    begin, end = at.timestamp(), (at + lookahead).timestamp()
+    return (min(first, begin), max(last, end)) if last else (begin, end)
+
+
 def believe(
     memory: Memory, outcome: Reading | Unchanged | SourceFailed, ask: Asking, lookahead: timedelta
 ) -> tuple[Memory, Seen]:
     """What to keep from now on, and what to show."""
+    memory = replace(memory, ahead=_ahead(memory, ask.now, lookahead))
     if isinstance(outcome, SourceFailed):
         return _fail(memory, outcome, ask)
     if isinstance(outcome, Unchanged):
@@ -90,50 +117,14 @@ def believe(
         gone = SourceFailed("cannot believe yet that all of its events are gone")
         return _fail(replace(memory, doubts=memory.doubts + 1), gone, ask)
     else:
-        copy = _taken(memory.copy, outcome, ask, lookahead)
-    memory = Memory(memory.first_at or ask.now, copy=copy)
+        copy = changes.taken(memory, outcome, ask, lookahead)
+    memory = Memory(memory.first_at or ask.now, ahead=memory.ahead, copy=copy)
     return memory, _seen(memory, ask.now)
 
 
 def _is_doubtful(memory: Memory, reading: Reading) -> bool:
     was = memory.copy.events if memory.copy else 0
     return was >= MANY and reading.events == 0 and memory.doubts < DOUBTS
-
-
-def _taken(before: Copy | None, reading: Reading, ask: Asking, lookahead: timedelta) -> Copy:
-    copy = Copy(
-        fingerprint=reading.fingerprint,
-        since=ask.since,
-        until=reading.until,
-        rows=reading.rows,
-        events=reading.events,
-        whole=reading.whole,
-        warnings=reading.warnings,
-        current_at=ask.now,
-    )
-    if before is None:
-        return copy
-    if reading.whole:
-        return replace(copy, moved=_moved(before, reading, ask.now, lookahead))
-    older, at = (before.rows, before.current_at) if before.whole else (before.filled, before.filled_at)
-    there = {row[UID] for row in reading.rows}
-    filled = [row for row in older if row[UID] not in there]
-    return replace(copy, filled=filled, filled_at=at, moved=before.moved)
-
-
-def _moved(before: Copy, reading: Reading, now: datetime, lookahead: timedelta) -> list[tuple[str, str, float]]:
-    """What the last run showed, for it was about to begin, and what has another start now: out of sight, perhaps.
-
-    Without this a meeting that moves to tomorrow would read as called off.
-    """
-    first, last = (now - GRACE).timestamp(), (before.current_at + lookahead).timestamp()
-    shown = {(row[UID], row[SLOT]): row[START] for row in before.rows if first <= row[START] <= last}
-    news = [
-        (row[UID], row[SLOT], shown[row[UID], row[SLOT]] + GRACE.total_seconds())
-        for row in reading.rows
-        if shown.get((row[UID], row[SLOT]), row[START]) != row[START]
-    ]
-    return [*(one for one in before.moved if one[2] >= now.timestamp()), *news]
 
 
 def _fail(memory: Memory, failed: SourceFailed, ask: Asking) -> tuple[Memory, Seen]:
@@ -146,6 +137,7 @@ def _fail(memory: Memory, failed: SourceFailed, ask: Asking) -> tuple[Memory, Se
     copy = memory.copy
     if copy is None or copy.until < ask.now:
         return memory, Seen(None, fault)
+    memory = replace(memory, shown_at=ask.now)
     age = _age(copy.current_at, ask.now)
     shown = _seen(memory, ask.now)
     return memory, replace(shown, fault=f"{fault}; its copy from {age} ago was read")
@@ -154,12 +146,20 @@ def _fail(memory: Memory, failed: SourceFailed, ask: Asking) -> tuple[Memory, Se
 def _seen(memory: Memory, now: datetime) -> Seen:
     copy = memory.copy
     assert copy is not None
-    rows, warnings = copy.rows, copy.warnings
-    if copy.filled and copy.filled_at and now - copy.filled_at <= FILLED_FOR:
-        rows = sorted([*rows, *copy.filled], key=lambda row: float(row[START]))
+    warnings, whole = copy.warnings, copy.whole
+    if changes.is_filled(copy, now):
+        assert copy.filled_at is not None
         warnings = (*warnings, f"what is missing was taken from its copy from {_age(copy.filled_at, now)} ago")
-    moved = {(uid, slot): until for uid, slot, until in copy.moved}
-    return Seen(rows, warnings=warnings, whole=copy.whole, first_at=memory.first_at, moved=moved)
+    elif any(row[START] >= (now - GRACE).timestamp() for row in copy.filled):
+        whole = False  # it may be there still, so that it is not shown any more must not read as called off
+    return Seen(
+        changes.shown(copy, now),
+        warnings=warnings,
+        whole=whole,
+        first_at=memory.first_at,
+        moved={(uid, slot): until for uid, slot, until in copy.moved},
+        ahead=memory.ahead,
+    )
 
 
 def _age(since: datetime, now: datetime) -> str:

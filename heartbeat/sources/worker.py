@@ -63,7 +63,14 @@ def _follow_the_caller() -> None:
 
 def _answer(contents: list[bytes], question: dict[str, Any]) -> dict[str, Any]:
     since, until = (datetime.fromisoformat(question[name]) for name in ("since", "until"))
-    span = Span(since, until, ZoneInfo(question["home"]), tuple(question["owner"]), question["description"])
+    span = Span(
+        since,
+        until,
+        ZoneInfo(question["home"]),
+        tuple(question["owner"]),
+        question["description"],
+        frozenset(question["also"]),
+    )
     found = expand(contents, span, question["seconds"] * _SHARE)
     return {
         "rows": [to_row(occurrence) for occurrence in found.occurrences],
@@ -71,6 +78,10 @@ def _answer(contents: list[bytes], question: dict[str, Any]) -> dict[str, Any]:
         "until": found.until.isoformat(),
         "whole": found.whole,
         "warnings": found.warnings,
+        "cut": found.cut,
+        "lost": found.lost,
+        # Of one content nobody needs to be told.
+        "places": found.places if len(contents) > 1 else {},
     }
 
 

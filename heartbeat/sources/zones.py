@@ -11,6 +11,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from heartbeat.sources.ics import CalendarObject, unescape
+from heartbeat.sources.timetable import Workshop
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])([01]?[0-9])(?::?([0-5][0-9]))?")
 _UTC_NAMES = ("z", "utc", "gmt", "coordinated universal time")
@@ -19,12 +20,13 @@ _UTC_NAMES = ("z", "utc", "gmt", "coordinated universal time")
 class Zones:
     """The zones of one calendar object."""
 
-    def __init__(self, calendar: CalendarObject, home: tzinfo) -> None:
-        self._home = home
+    def __init__(self, calendar: CalendarObject, home: tzinfo, workshop: Workshop | None = None) -> None:
+        self.home = home
+        self._workshop = workshop or Workshop()
         self._definitions = {name: lines for lines in calendar.zones if (name := _defined_name(lines))}
         self._found: dict[str, tzinfo | None] = {}
         self.floating = self.find(calendar.zone_name) or home
-        """Where a time without a zone is meant."""
+        """Where a time without a zone is meant; a whole day is the owner's, at *home*."""
 
     def find(self, name: str) -> tzinfo | None:
         """The zone *name* stands for, None when nothing tells."""
@@ -41,20 +43,7 @@ class Zones:
     def _own(self, name: str) -> tzinfo | None:
         """The zone as the object itself defines it."""
         lines = self._definitions.get(name)
-        if lines is None:
-            return None
-        from icalendar import Timezone  # imported here: most calendars use names that everybody knows
-
-        text = "\r\n".join(["BEGIN:VTIMEZONE", *lines, "END:VTIMEZONE", ""])
-        try:
-            component = Timezone.from_ical(text)
-            assert isinstance(component, Timezone)
-            # Without the look-up by name, icalendar would hand out the first definition it ever saw under it.
-            zone: tzinfo = component.to_tz(lookup_tzid=False)
-            datetime(2026, 1, 1, tzinfo=zone).utcoffset()
-        except Exception:  # noqa: BLE001  # a stranger's definition may fail anywhere in two libraries
-            return None
-        return zone
+        return self._workshop.make(lines) if lines else None
 
 
 def to_utc(wall: datetime, zone: tzinfo) -> datetime:

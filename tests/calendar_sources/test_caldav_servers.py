@@ -295,3 +295,12 @@ def test_a_slow_server_is_left_at_the_deadline(server: Double, slow: str) -> Non
     with pytest.raises(SourceFailed, match="no whole answer within"):
         read(server, deadline=started + 2)
     assert time.monotonic() - started < 30
+
+
+def test_no_part_of_the_given_address_is_the_name_of_a_calendar(server: Double) -> None:
+    nameless = "<m:resourcetype><m:collection/><c:calendar/></m:resourcetype>"
+    plays(server, {("PROPFIND", "/dav/canary/"): multistatus(("/dav/canary/", nameless))})
+    with pytest.raises(SourceFailed) as caught:
+        read(server, "dav/canary/", settings={"calendars": ["Work"]})
+    assert "the server has 'calendar 1'" in str(caught.value)
+    assert "canary" not in str(caught.value)

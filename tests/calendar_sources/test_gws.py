@@ -257,3 +257,17 @@ def test_another_program_may_be_named(google: Google, tmp_path: Path, monkeypatc
     content = gws.read(entry("gws", "primary", program=str(tmp_path / "bin/google")), asking())
     assert isinstance(content, Listed)
     assert len(content.occurrences) == 1
+
+
+def test_one_meeting_in_two_calendars_is_one_and_that_which_is_on_wins(google: Google) -> None:
+    declined = {"attendees": [{"email": "x@example.org", "self": True, "responseStatus": "declined"}]}
+    google.has(
+        primary={"events": [timed("10:00", summary="Mine"), timed("11:00", summary="Off", **declined)]},
+        team={"events": [timed("10:00", summary="Theirs"), timed("11:00", summary="On")]},
+    )
+    assert sorted(one.title for one in read("primary", "team").occurrences) == ["Mine", "On"]
+
+
+def test_a_meeting_has_the_uid_that_it_has_in_a_feed(google: Google) -> None:
+    assert occurrence(google, timed("10:00", iCalUID="abc@google.com", recurringEventId="abc")).uid == "abc@google.com"
+    assert occurrence(google, timed("10:00")).uid == "10:00"

@@ -122,6 +122,12 @@ def test_a_changed_answer_replaces_the_copy(feed: Feed, server: Server) -> None:
     assert [headers.get("If-None-Match") for _, headers in server.asked[:3]] == [None, "1", "2"]
 
 
+def test_a_304_to_a_question_without_validators_is_a_failure(feed: Feed, server: Server) -> None:
+    server.play = plays({"body": ics("One")}, {"code": 304})
+    assert feed.titles() == ["One"]
+    assert "unchanged to a first question" in feed.message(10)
+
+
 def test_a_304_to_a_first_question_is_a_failure(feed: Feed, server: Server) -> None:
     server.play = plays({"code": 304})
     assert "it says unchanged to a first question" in feed.message()

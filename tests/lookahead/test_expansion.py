@@ -525,10 +525,10 @@ def test_no_rule_hangs_the_script_or_hides_the_good_event(rule: str, still_there
     assert time.process_time() - started < 20
     assert ("Weekly", AT_8) in result.events
     assert len(result.events) == 1 + still_there
-    # What was given up may be there after all, so the source is failed and nothing that was told is taken back.
-    warnings = "; ".join(result.expanded.warnings)
-    assert result.expanded.whole is ("took too long" not in warnings)
-    assert ("took too long" in warnings) is (rule.startswith("FREQ=HOURLY"))
+    # What was given up may be there after all: it is unknown, and nothing else is.
+    assert result.expanded.lost == (("bomb@example.com",) if result.expanded.warnings else ())
+    assert not result.expanded.cut
+    assert ("took too long" in "; ".join(result.expanded.warnings)) is (rule.startswith("FREQ=HOURLY"))
 
 
 def test_many_bombs_together_have_no_more_time_and_cost_no_other_event() -> None:
@@ -555,7 +555,8 @@ def test_the_limit_ends_a_computation_that_swallows_the_first_interruption() -> 
 def test_what_was_left_out_is_counted_in_words_of_our_own() -> None:
     result = look(calendar(event("SUMMARY:canary"), event("SUMMARY:canary", uid="canary"), GOOD))
     assert result.expanded.warnings == ("an event without a usable start was left out (2 times)",)
-    assert result.expanded.whole
+    assert result.expanded.lost == ("canary", "e@example.com")
+    assert not result.expanded.cut
 
 
 @pytest.mark.parametrize("extra", [0, 1])

@@ -73,7 +73,7 @@ def test_a_meeting_is_told_once_however_near_it_comes_and_is_forgotten_when_it_i
         pytest.param([event(MUCH_LATER, "SUMMARY:Sync")], ["wake update"], id="moved out of sight"),
         pytest.param([event(TOMORROW, "SUMMARY:Sync")], ["wake update"], id="moved to tomorrow"),
         pytest.param([event(EARLIER, "SUMMARY:Sync")], ["wake update"], id="moved to an hour ago"),
-        pytest.param([event(NEXT_MONTH, "SUMMARY:Sync")], ["wake retraction"], id="moved to next month"),
+        pytest.param([event(NEXT_MONTH, "SUMMARY:Sync")], ["wake update"], id="moved to next month"),
     ],
 )
 @pytest.mark.parametrize("minutes", [5, 17], ids=["before its start", "within its grace"])
@@ -127,3 +127,62 @@ def test_a_meeting_that_moved_into_sight_again_can_be_called_off_to_its_end(stor
 def test_a_meeting_that_was_never_in_sight_may_move_unseen(story: Story) -> None:
     assert story(0, event(MUCH_LATER, "SUMMARY:Sync")) == []
     assert story(5, event(TOMORROW, "SUMMARY:Sync")) == []
+
+
+def series(start: str, *more: str) -> str:
+    return event(f"DTSTART;{BERLIN}:{start}", "SUMMARY:Weekly", "RRULE:FREQ=WEEKLY", *more)
+
+
+def test_a_meeting_that_moved_to_tomorrow_is_told_again_then_although_the_machine_slept(story: Story) -> None:
+    assert story(0, event(DTSTART, "SUMMARY:Sync")) == ["wake new"]
+    assert story(10, event(TOMORROW, "SUMMARY:Sync")) == ["wake update"]
+    assert story(24 * 60, event(TOMORROW, "SUMMARY:Sync")) == ["wake update"]
+    assert story(24 * 60 + 5, event(TOMORROW, "SUMMARY:Sync")) == ["duplicate same"]
+
+
+def test_what_was_told_from_the_copy_of_a_failing_calendar_is_known_to_have_moved(story: Story, place: Place) -> None:
+    assert story(-60, event(DTSTART, "SUMMARY:Sync")) == []
+    write(place.folder / "me.ics", "<html>login</html>")
+    data = place.data("tick", "calendar-lookahead", "--now", NOW.isoformat())
+    assert [finding["change"] for finding in data["findings"]] == ["new"]
+    assert story(5, event(MUCH_LATER, "SUMMARY:Sync")) == ["wake update"]
+
+
+def test_a_series_that_moves_as_a_whole_moves_the_instance_that_was_told(story: Story) -> None:
+    assert story(0, series("20260603T100000")) == ["wake new"]
+    assert story(5, series("20260603T101000")) == ["wake update"]
+    assert story(10, series("20260603T101000", "LOCATION:x")) == ["duplicate same"]
+    assert story(12, series("20260603T100500")) == ["wake update"]
+    assert story(13) == ["wake retraction"]
+
+
+def test_an_event_that_becomes_a_series_and_back_is_no_news(story: Story) -> None:
+    once = event(f"DTSTART;{BERLIN}:20260610T100000", "SUMMARY:Weekly")
+    assert story(0, once) == ["wake new"]
+    assert story(5, series("20260610T100000")) == ["duplicate same"]
+    assert story(10, once) == ["duplicate same"]
+
+
+def test_a_clock_that_is_set_back_calls_nothing_off(story: Story) -> None:
+    one = event(DTSTART, "SUMMARY:Sync")
+    assert story(0, one) == ["wake new"]
+    for minutes in (-120, -110, -20, 5):
+        assert story(minutes, one) == ["duplicate same"]
+    assert story(-100) == ["wake retraction"]
+
+
+BOMB = event("DTSTART:20200610T080000Z", "RRULE:FREQ=MINUTELY", "SUMMARY:Bomb", uid="bomb@example.com")
+
+
+def test_one_series_that_is_given_up_hides_no_change_of_the_others(story: Story) -> None:
+    other = event(LATER, "SUMMARY:Other", uid="other@example.com")
+    assert story(0, BOMB, event(DTSTART, "SUMMARY:Sync"), other) == ["wake new", "wake new"]
+    moved = event(MUCH_LATER, "SUMMARY:Other", uid="other@example.com")
+    assert sorted(story(5, BOMB, moved)) == ["wake retraction", "wake update"]
+
+
+def test_a_series_that_can_no_longer_be_read_is_not_called_off(story: Story) -> None:
+    assert story(0, series("20260603T100000")) == ["wake new"]
+    broken = event(f"DTSTART;{BERLIN}:20260603T100000", "SUMMARY:Weekly", "RRULE:FREQ=MINUTELY")
+    assert story(5, broken) == ["duplicate same"]
+    assert story(10) == ["wake retraction"]

@@ -24,6 +24,8 @@ class Asking:
     """The owner's mail addresses, in lower case."""
     description: bool = False
     """Descriptions are wanted too."""
+    also: frozenset[str] = frozenset()
+    """UIDs of what was told and may have moved beyond *until*: their later occurrences are welcome too."""
     deadline: float = float("inf")
     """`time.monotonic()` by which the answer must be there."""
     known: str = ""
@@ -52,7 +54,12 @@ class Ics:
     fingerprint: str = ""
     """Any text of one's own (validators as JSON, a digest), with no secret in it; empty: always ask anew."""
     faults: tuple[str, ...] = ()
-    """Why some of it could not be read, as a SourceFailed would say it; then the calendar is not whole."""
+    """Why some of it could not be read, as a SourceFailed would say it; then the calendar is not whole, unless *names*
+    and *missing* tell what that was."""
+    names: tuple[str, ...] = ()
+    """What each content is called, the same on every run."""
+    missing: tuple[str, ...] = ()
+    """The names of what could not be read: what stood in it is unknown, and all else is whole."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,12 @@ def read(entry: Entry, ask: Asking) -> Content:
             warnings += missing
     if len(failures) == len(names):
         raise failures[0]
-    return Listed(tuple(found), warnings=tuple(warnings), whole=not warnings)
+    # One id may stand in several calendars; of its versions that which is on wins, then the calendar named first.
+    found.sort(key=lambda one: one.cancelled or one.declined)
+    once: dict[tuple[str, str], Occurrence] = {}
+    for one in found:
+        once.setdefault((one.uid, one.slot), one)
+    return Listed(tuple(once.values()), warnings=tuple(warnings), whole=not warnings)
 
 
 def _ask(program: str, calendar: str, ask: Asking, seconds: float) -> bytes:
@@ -133,7 +138,8 @@ def _occurrence(item: dict[str, Any], ask: Asking) -> Occurrence:
     people = {str(one.get("email")).lower() for one in invited}
     organizer = str(item.get("organizer", {}).get("email", "")).lower()
     return Occurrence(
-        uid=listing.uid_of(str(item.get("recurringEventId") or item.get("id") or item["iCalUID"])),
+        # The UID that the same meeting has in an iCalendar feed, so that it is told once.
+        uid=listing.uid_of(str(item.get("iCalUID") or item.get("recurringEventId") or item["id"])),
         slot=listing.slot_of(_instant(original, ask)[0]) if original else "",
         title=clean_title(str(item.get("summary", "")), listing.TITLE_LIMIT),
         start=start,

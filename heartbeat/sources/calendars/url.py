@@ -34,6 +34,8 @@ def read(entry: Entry, ask: Asking) -> Content:
     ca_file = secret(entry.settings.get("ca_file", ""))
     with Fetcher(ask.now, path_of(ca_file) if ca_file else "") as fetcher:
         answer = fetcher.fetch(request, min(ask.left, SECONDS))
+    if answer.unchanged and not (request.etag or request.last_modified):
+        raise SourceFailed("cannot use the answer: it says unchanged to a first question; its server is in trouble")
     if answer.unchanged:
         return Unchanged()
     from heartbeat.sources.ics import holds_calendar  # imported here: most answers are 304, unchanged

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from heartbeat.sources import SourceFailed
+from heartbeat.sources.hosts import is_this_machine
 
 _SHAPE = "write it like https://host/path, that of the server, of your calendars or of one calendar"
 _SHORT_SUFFIX = 3
@@ -21,7 +21,7 @@ def take_apart(address: str) -> tuple[str, tuple[str, str] | None]:
         raise SourceFailed(f"cannot use the address; {_SHAPE}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise SourceFailed(f"cannot use the address; {_SHAPE}")
-    if parts.scheme == "http" and not _is_this_machine(host):
+    if parts.scheme == "http" and not is_this_machine(host):
         raise SourceFailed("cannot use the address: over http everybody could read the password; write https")
     user = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
     shown = f"[{host}]" if ":" in host else host
@@ -78,12 +78,3 @@ def _are_kin(one: str, other: str) -> bool:
     if len(labels) == 2 and len(labels[0]) <= _SHORT_SUFFIX and len(labels[1]) == 2:  # noqa: PLR2004  # `co.uk`
         return False
     return other.endswith(f".{parent}")
-
-
-def _is_this_machine(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -30,7 +30,8 @@ class Calendar:
     """One calendar of a server."""
 
     name: str
-    """What its owner calls it, cleaned; else the last part of its address."""
+    """What its owner calls it, cleaned; else the last part of its address. A number where the owner wrote that part: it
+    may hold a secret."""
     address: str
     version: str
     """What changes with its contents; empty where the server has no such thing."""
@@ -56,13 +57,16 @@ def discover(server: Server) -> list[Place]:
 def list_calendars(server: Server, places: Sequence[Place]) -> list[Calendar]:
     """The calendars at these places, each once."""
     listed = zip(places, server.look_all(places), strict=True)
-    calendars = [
-        _calendar(server.resolve(base, resource.href), resource)
+    found_at = {
+        server.resolve(base, resource.href): resource
         for (base, _), found in listed
         for resource in found
         if resource.may_hold_events
+    }
+    return [
+        Calendar(_name(server.given, address, resource, number), address, resource.version)
+        for number, (address, resource) in enumerate(found_at.items(), 1)
     ]
-    return list({calendar.address: calendar for calendar in calendars}.values())
 
 
 def _behind(server: Server, address: str) -> list[Place]:
@@ -89,6 +93,9 @@ def _lists_calendars(server: Server, address: str) -> bool:
         return False
 
 
-def _calendar(address: str, resource: Resource) -> Calendar:
+def _name(given: str, address: str, resource: Resource, number: int) -> str:
     last = unquote(urlsplit(address).path.rstrip("/").rpartition("/")[2])
-    return Calendar(clean_title(resource.display_name or last, _LONGEST_NAME), address, resource.version)
+    hidden = not last or last in unquote(given)
+    return clean_title(resource.display_name, _LONGEST_NAME) or (
+        f"calendar {number}" if hidden else clean_title(last, _LONGEST_NAME)
+    )
