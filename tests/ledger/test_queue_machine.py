@@ -37,6 +37,10 @@ class Model:
         """What there is to tell, which after a change is something else."""
         return self.changes, self.at(now), self.message
 
+    def thing(self, now: datetime) -> datetime | None:
+        """What of the item is told of: each occurrence of one that comes again is a thing of its own."""
+        return self.slot(now) if self.is_hourly else None
+
     def slot(self, now: datetime) -> datetime:
         return self.due + max(0, (now - self.due) // HOUR) * HOUR if self.is_hourly else self.due
 
@@ -55,6 +59,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model: dict[str, Model] = {}
         self.expected: set[tuple[str, tuple[int, datetime, str]]] = set()
         self.told: list[tuple[str, tuple[int, datetime, str]]] = []
+        self.latest: dict[tuple[str, datetime | None], tuple[int, datetime, str]] = {}
 
     def teardown(self) -> None:
         self.ledger.close()
@@ -66,7 +71,11 @@ class QueueMachine(RuleBasedStateMachine):
         self.ledger.enqueue(QueueItem("", key, message, due, schedule=schedule, words=schedule), self.now)
         before = self.model.get(key)
         if before is None or (before.message, before.due) != (message, due):
-            self.model[key] = Model(message, due, key == "hourly", changes=before.changes + 1 if before else 0)
+            item = Model(message, due, key == "hourly", changes=before.changes + 1 if before else 0)
+            told = self.latest.get((key, item.thing(self.now)))
+            if told is not None and told[1:] == (item.at(self.now), message):
+                item.changes = told[0]  # changed back before anybody was told otherwise: that is no news
+            self.model[key] = item
 
     @rule(key=KEYS)
     def cancel(self, key: str) -> None:
@@ -117,6 +126,7 @@ class QueueMachine(RuleBasedStateMachine):
                 key = names[row.finding.key]
                 assert row.finding.title == self.model[key].message
                 self.told.append((key, self.model[key].told(self.now)))
+                self.latest[key, self.model[key].thing(self.now)] = self.model[key].told(self.now)
             self.ledger.settle_wake(wake, "", self.now)
         for key, item in self.model.items():
             if not item.cancelled and item.at(self.now) <= self.now:
