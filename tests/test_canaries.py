@@ -111,6 +111,7 @@ def world(place: Place, tmp_path: Path, dovecot: Dovecot) -> Iterator[World]:
         yield World(place, tmp_path / "outside", dovecot, stack)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the command lines of others are read from /proc")
 def test_no_secret_of_any_source_is_seen_anywhere(world: World) -> None:
     with command_lines() as seen:

@@ -619,6 +619,7 @@ def kept_in(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the command lines of others are read from /proc")
 @pytest.mark.parametrize("status", [0, 3])
 def test_no_secret_is_seen_anywhere(place: Place, canaries: tuple[dict[str, str], list[str]], status: int) -> None:
