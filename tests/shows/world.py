@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -88,6 +89,7 @@ class Owner:
 
     def __init__(self) -> None:
         self.ledger = SqliteLedger(None)
+        weakref.finalize(self, self.ledger.close)  # hypothesis makes hundreds of owners
 
     def hears(self, made: Report, now: datetime) -> list[tuple[str, str]]:
         """What is told of one scan's report: what kind of change, and of which key."""
