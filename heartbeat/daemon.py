@@ -85,10 +85,11 @@ class Daemon:
         while "stop" not in words and self._fatal is None:
             if "reload" in words:
                 self._take_new_configuration()
+            # Before the clock is read: a run is dated by it, and must not seem to begin before a worker was free.
+            self._watched("queue", self._bring_in, self._house.clock())
             now = self._look_at_clocks()
             if not self._is_planned:
                 self._watched("plan", self._plan, now)
-            self._watched("queue", self._bring_in, now)
             self._dispatcher.advance(now)
             if not words <= {"due", "ended"} or self._looked.running - self._kept_up_at >= _UPKEEP_EVERY:
                 self._kept_up_at = self._looked.running
