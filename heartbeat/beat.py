@@ -6,7 +6,7 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Event
 from typing import TypeVar
@@ -17,16 +17,18 @@ from heartbeat.absence import missed_once_more
 from heartbeat.clock import new_id
 from heartbeat.decide import Rules, decide
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
-from heartbeat.faults import INCIDENT_AFTER, backoff_until, weigh
+from heartbeat.faults import backoff_until, weigh
 from heartbeat.gate import judge
 from heartbeat.job import Config, Job
 from heartbeat.job.environment import environment
 from heartbeat.job.secrets import secret_values, unseen
 from heartbeat.log import event, warn
-from heartbeat.model import Action, Execution, Judgement, Plan, Run, View
+from heartbeat.model import Action, Execution, Judgement, Plan, Run, Target, View
 from heartbeat.paths import Home
-from heartbeat.ports import Agent, Ledger
+from heartbeat.policy import rules_of
+from heartbeat.ports import Agent, Channel, Ledger
 from heartbeat.process import Command, execute, owner, redacted
+from heartbeat.routing import Route
 
 step_hooks: list[Callable[[str], None]] = []
 """Called after each step of the beat with its name; a test ends the process there."""
@@ -51,6 +53,9 @@ class House:
     """How long to try to write down a result when the disk is full or locked; None: until told to stop."""
     as_of: datetime | None = None
     """The instant that scripts and rules are to take as now; what is written down is dated by the clock."""
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    """By name."""
+    routes: tuple[Route, ...] = ()
 
 
 class Halt(Event):
@@ -80,7 +85,8 @@ class Ticked:
     judgement: Judgement | None
     """None when it was interrupted."""
     plan: Plan = field(default_factory=Plan)
-    wake_id: str | None = None
+    wakes: tuple[str, ...] = ()
+    """The ids of those that now wait for what it found."""
 
 
 def tick(
@@ -105,9 +111,8 @@ def tick(
         if judgement is None:
             persist(house, lambda: house.ledger.abandon(run.id, halt.reason, execution.ended_at))
             return Ticked(run.id, execution, None)
-        choose = chooser(house, job, judgement, execution.ended_at, wakeable=bool(agent) or house.agent is not None)
-        name = agent or (house.agent.name if house.agent else "")
-        plan, wake_id = persist(house, lambda: house.ledger.record(run, execution, judgement, choose, agent=name))
+        choose = chooser(house, job, judgement, execution.ended_at, agent=agent)
+        plan, wakes = persist(house, lambda: house.ledger.record(run, execution, judgement, choose))
     except (Refused, LedgerCorrupt):
         raise
     except BaseException as error:
@@ -117,8 +122,8 @@ def tick(
             persist(house, lambda: house.ledger.abandon(run.id, reason, house.clock()))
         raise
     passed_step("record")
-    _report(run, judgement, plan, wake_id)
-    return Ticked(run.id, execution, judgement, plan, wake_id)
+    _report(house, run, judgement, plan, wakes)
+    return Ticked(run.id, execution, judgement, plan, wakes)
 
 
 def passed_step(name: str) -> None:
@@ -163,17 +168,26 @@ def _execute(
     return redacted(execute(command, halt, house.clock), secret), secret
 
 
-def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, wakeable: bool) -> Callable[[View], Plan]:
+def rules_for(house: House, job: str, agent: str = "") -> Rules:
+    """The owner's rules for a job; *agent* names who is woken instead of the configured one, whatever the job says."""
+    configured = house.agent.name if house.agent else ""
+    rules = rules_of(house.config.settings, house.config.jobs.get(job), job, agent=configured, routes=house.routes)
+    return replace(rules, target=Target(agent)) if agent else rules
+
+
+def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, agent: str = "") -> Callable[[View], Plan]:
     """The pure function that makes a plan of what the ledger knows."""
+    rules = rules_for(house, job.name, agent)
+    incidents = house.config.settings.incidents
 
     def choose(view: View) -> Plan:
-        rules = Rules(
-            agent=wakeable,
+        here = replace(
+            rules,
             baseline=job.baseline and not view.state.baseline_done,
             changed=view.state.fingerprint not in ("", job.fingerprint),
         )
-        faults = weigh(job.name, judgement, view, now)
-        decisions = decide(judgement, view, rules, house.as_of or now)
+        faults = weigh(job.name, judgement, view, now, after=incidents.after, stale=incidents.stale)
+        decisions = decide(judgement, view, here, house.as_of or now)
         backoff = backoff_until(job.name, faults, now)
         return Plan(decisions, faults, backoff, job.fingerprint, missed_once_more(judgement, view))
 
@@ -201,15 +215,16 @@ def _say_once(state: tenacity.RetryCallState) -> None:
         warn("ledger_waits", error=state.outcome and state.outcome.exception())
 
 
-def _report(run: Run, judgement: Judgement, plan: Plan, wake_id: str | None) -> None:
+def _report(house: House, run: Run, judgement: Judgement, plan: Plan, wakes: tuple[str, ...]) -> None:
     counts = Counter(decision.action for decision in plan.decisions)
     news = judgement.verdict.is_fault or counts.keys() - {Action.DUPLICATE}
     level = logging.WARNING if judgement.verdict.is_fault else logging.INFO if news else logging.DEBUG
     findings = ", ".join(f"{count} {action}" for action, count in counts.items()) or None
     fields = {"job": run.job, "run": run.id, "verdict": judgement.verdict, "reason": judgement.reason}
-    event("run_ended", level=level, **fields, findings=findings, wake=wake_id)
+    event("run_ended", level=level, **fields, findings=findings, wake=", ".join(wakes) or None)
     for change in plan.faults:
-        if change.opens and change.streak.faults == INCIDENT_AFTER:  # in later runs it is no news
+        # In later runs it is no news.
+        if change.opens and change.streak.faults <= house.config.settings.incidents.after:
             warn("incident", subject=change.streak.subject, faults=change.streak.faults, error=change.streak.message)
         elif change.resolves:
             event("recovered", subject=change.streak.subject)

@@ -1,4 +1,4 @@
-"""The thread that hands wakes to the agent while the daemon goes on."""
+"""A thread that delivers while the daemon goes on: it sleeps until it is rung, then makes one round."""
 
 from __future__ import annotations
 
@@ -7,30 +7,35 @@ from collections.abc import Callable
 
 from heartbeat.beat import House
 from heartbeat.errors import LedgerCorrupt
-from heartbeat.lock import KernelLock
-from heartbeat.outbox import deliver_due
-from heartbeat.process import is_alive, owner
-from heartbeat.slots import CLOCK_STEP
 from heartbeat.troubles import Troubles
+
+Round = Callable[[House], None]
 
 
 class Courier:
-    """Sleeps until it is rung, then delivers every wake that is due, one at a time."""
+    """Makes one round at a time; *place* names it where its troubles are told."""
 
-    def __init__(self, house: Callable[[], House], troubles: Troubles, fatal: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        place: str,
+        make_round: Round,
+        house: Callable[[], House],
+        troubles: Troubles,
+        fatal: Callable[[BaseException], None],
+    ) -> None:
+        self._place = place
+        self._make_round = make_round
         self._house = house
         self._troubles = troubles
         self._fatal = fatal
         self._rung = threading.Event()
-        self._lock = KernelLock(house().home.agent_lock_file)
-        self._looked_at = house().clock()
-        self._thread = threading.Thread(target=self._work, name="courier")
+        self._thread = threading.Thread(target=self._work, name=place)
 
     def start(self) -> None:
         self._thread.start()
 
     def ring(self) -> None:
-        """It is time to look whether a wake is due."""
+        """It is time to look whether something is due."""
         self._rung.set()
 
     def join(self) -> None:
@@ -45,23 +50,9 @@ class Courier:
             if self._house().stop.is_set():
                 return
             try:
-                self._deliver()
-                self._troubles.over("outbox")
+                self._make_round(self._house())
+                self._troubles.over(self._place)
             except LedgerCorrupt as error:
                 self._fatal(error)
             except Exception as error:  # noqa: BLE001 - the outbox must go on whatever one wake did
-                self._troubles.report("outbox", error)
-
-    def _deliver(self) -> None:
-        house = self._house()
-        now = house.clock()
-        if self._looked_at - now > CLOCK_STEP:
-            # The instants of their next attempts were reckoned under a clock that was wrong.
-            house.ledger.release_wakes(is_alive, now)
-        self._looked_at = now
-        # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
-        if house.ledger.due_wakes(now) and self._lock.acquire(owner(), patience=0.0):
-            try:
-                deliver_due(house)
-            finally:
-                self._lock.release()
+                self._troubles.report(self._place, error)

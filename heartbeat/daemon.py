@@ -1,7 +1,7 @@
 """The daemon: one loop that starts what is due, beats on disk, and obeys signals.
 
 The main thread is the loop. It waits for a word: `due` (the alarm rings at the next due instant), `ended` (a run is
-over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to the dispatcher's threads, wakes to the courier's.
+over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to the dispatcher's threads, the rest to the couriers'.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from zoneinfo import ZoneInfo
 from heartbeat import __version__
 from heartbeat.alarm import Alarm
 from heartbeat.beat import House
-from heartbeat.clock import Reading, read_clocks, to_text
+from heartbeat.clock import Reading, read_clocks
 from heartbeat.clockwatch import what_happened
-from heartbeat.courier import Courier
+from heartbeat.delivery import Delivery
 from heartbeat.dispatch import Dispatcher, Links
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError
 from heartbeat.log import event, warn
 from heartbeat.model import ClockEvent
-from heartbeat.process import owner
-from heartbeat.pulse import PERIOD, Pulse, write_pulse
+from heartbeat.pings import Pings
+from heartbeat.proof import Proof
+from heartbeat.pulse import PERIOD
 from heartbeat.queue.drop import bring_in
 from heartbeat.recovery import clear_up, close_removed, tidy
 from heartbeat.troubles import Troubles
@@ -52,10 +53,12 @@ class Daemon:
         self._clocks = clocks
         self._words: SimpleQueue[str] = SimpleQueue()  # its put is reentrant: safe in a signal handler
         self._troubles = Troubles()
-        self._courier = Courier(lambda: self._house, self._troubles, self._give_up)
-        links = Links(lambda: self._words.put("ended"), self._courier.ring, self._give_up)
+        self._delivery = Delivery(lambda: self._house, self._troubles, self._give_up)
+        self._pings = Pings(lambda: self._house, self._troubles)
+        links = Links(lambda: self._words.put("ended"), self._delivery.ring, self._give_up, self._pings.job)
         self._dispatcher = Dispatcher(lambda: self._house, self._troubles, links)
         self._started = self._looked = clocks()
+        self._proof = Proof(self._started, self._troubles)
         self._zone = host_zone()
         self._is_planned = False
         self._is_closed = True  # whether the incidents of what a new configuration removed are closed
@@ -70,7 +73,8 @@ class Daemon:
         for number, word in ((signal.SIGTERM, "stop"), (signal.SIGINT, "stop"), (signal.SIGHUP, "reload")):
             signal.signal(number, partial(lambda word, _number, _frame: self._words.put(word), word))
         self._alarm.start()
-        self._courier.start()
+        self._delivery.start()
+        self._pings.start()
         event("started", version=__version__, jobs=len(self._house.config.jobs))
         try:
             self._loop()
@@ -91,6 +95,7 @@ class Daemon:
             if not self._is_planned:
                 self._watched("plan", self._plan, now)
             self._dispatcher.advance(now)
+            self._delivery.advance(now)
             if not words <= {"due", "ended"} or self._looked.running - self._kept_up_at >= _UPKEEP_EVERY:
                 self._kept_up_at = self._looked.running
                 self._look_at_zone()
@@ -131,7 +136,9 @@ class Daemon:
         """Sleep until the next due instant or pulse, or until somebody rings; returns every word heard."""
         # Never further than a period away: what the clock does meanwhile is noticed then at the latest.
         latest = now + timedelta(seconds=PERIOD)
-        self._alarm.set(max(now, min(self._dispatcher.next_at(now) or latest, latest)))
+        self._alarm.set(
+            max(now, min(self._dispatcher.next_at(now) or latest, self._delivery.next_at or latest, latest))
+        )
         words = set[str]()
         try:
             # The alarm goes by the wall clock, which may be set back by a month; this bound does not.
@@ -144,6 +151,7 @@ class Daemon:
     def _give_up(self, error: BaseException) -> None:
         """Going on is impossible: end, and let the supervisor start anew."""
         self._fatal = error
+        self._pings.fail()
         self._words.put("fatal")
 
     # Beating
@@ -160,11 +168,12 @@ class Daemon:
             self._troubles.over("queue_folder")
 
     def _upkeep(self, now: datetime) -> None:
-        """End what a killed `heartbeat tick` left, ring the courier, remove what is too old."""
+        """End what a killed `heartbeat tick` left, ring the couriers, remove what is too old."""
         self._watched("ledger", clear_up, self._house.ledger, now)
         if not self._is_closed:
             self._watched("ledger", self._close_removed, now)
-        self._courier.ring()
+        self._delivery.ring()
+        self._watched("due", self._delivery.look_ahead, self._house.ledger, now)
         if self._looked.running >= self._tidy_at:
             self._tidy_at = self._looked.running + _TIDY_EVERY
             self._tidying.submit(self._watched, "retention", tidy, self._house, now)
@@ -183,36 +192,9 @@ class Daemon:
             self._troubles.report(place, error)
 
     def _beat(self, now: datetime) -> None:
-        """Write the proof of life: this loop came round."""
-        upcoming = self._dispatcher.next_at(now)
-        pulse = Pulse(
-            owner=owner(),
-            monotonic=time.monotonic(),
-            started_monotonic=self._started.running,
-            started_at=to_text(self._started.wall),
-            written_at=to_text(now),
-            last_beat_at=to_text(now),
-            next_due_at=to_text(upcoming) if upcoming else "",
-            jobs=len(self._house.config.jobs),
-            version=__version__,
-            problems=self._all_problems(),
-        )
-        try:
-            write_pulse(self._house.home.pulse_file, pulse)
-            self._troubles.over("pulse")
-        except OSError as error:
-            # The probe sees the pulse grow old, which is the truth.
-            self._troubles.report("pulse", error)
-
-    def _all_problems(self) -> tuple[tuple[str, str], ...]:
-        try:
-            incidents = self._house.ledger.incidents(open_only=True)
-        except LedgerError:
-            incidents = []
-        return (
-            *self._troubles.all(),
-            *((incident.code, f"{incident.subject}: {incident.message}") for incident in incidents),
-        )
+        """Write the proof of life, and let those hear of it who listen elsewhere: this loop came round."""
+        self._proof.write(self._house, now, self._dispatcher.next_at(now))
+        self._pings.beat(self._looked.running)
 
     # Signals
 
@@ -228,6 +210,7 @@ class Daemon:
         self._kept_up_at = float("-inf")
         self._troubles.keep(place for job in house.config.jobs for place in (f"run:{job}", f"job:{job}"))
         self._is_closed = False
+        self._delivery.look_again()
         event("reloaded", jobs=len(house.config.jobs))
 
     def _drain(self) -> None:
@@ -242,4 +225,5 @@ class Daemon:
         self._alarm.stop()
         self._dispatcher.stop()
         self._tidying.shutdown(wait=True, cancel_futures=True)
-        self._courier.join()
+        self._delivery.join()
+        self._pings.stop()

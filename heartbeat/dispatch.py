@@ -20,6 +20,7 @@ from heartbeat.errors import LedgerCorrupt, LedgerError, Refused, SlotTaken
 from heartbeat.job import Job
 from heartbeat.log import event, warn
 from heartbeat.model import Fate, JobState
+from heartbeat.pings import Word
 from heartbeat.ports import OFF
 from heartbeat.pulse import PERIOD
 from heartbeat.schedule import identity_of, timing_of
@@ -37,6 +38,7 @@ class Links:
     run_ended: Callable[[], object]
     wake_made: Callable[[], object]
     fatal: Callable[[BaseException], object]
+    ping: Callable[[Job, Word], object]
 
 
 class Dispatcher:
@@ -198,9 +200,12 @@ class Dispatcher:
     def _run(self, job: Job, move: Move, now: datetime, halt: Halt) -> None:
         """One run, in a thread of the pool; nothing it raises may end the thread unseen."""
         again = None
+        self._links.ping(job, "start")
         try:
             ticked = tick(self._house(), job, move.start, now, note=move.note, halt=halt, again=move.again)
-            if ticked.wake_id:
+            if ticked.judgement is not None:
+                self._links.ping(job, "fail" if ticked.judgement.verdict.is_fault else "ok")
+            if ticked.wakes:
                 self._links.wake_made()
             self._troubles.over(f"run:{job.name}")
         except SlotTaken as error:

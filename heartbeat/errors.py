@@ -10,6 +10,8 @@ HeartbeatError              exit 1  internal_error
 │   │   └── LedgerMoved     exit 4  integrity_error
 │   └── LedgerTooNew        exit 4  integrity_error
 ├── AgentError              exit 1  agent_error        (retryable says whether to try again)
+│   └── AgentOnHold         exit 1  agent_on_hold      (it asked for time; that is no failure)
+├── ChannelError            exit 1  channel_error      (retryable says whether to try again)
 └── Refused                 exit 5  refused
     └── SlotTaken           exit 5  refused            (waiting does not help: it has its fate)
 
@@ -19,7 +21,7 @@ A message starts with "cannot", quotes the value, and ends with what to do.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class HeartbeatError(Exception):
@@ -102,14 +104,38 @@ class LedgerTooNew(LedgerError):
 
 
 class AgentError(HeartbeatError):
-    """The agent did not accept a wake."""
+    """The agent did not accept a wake; `usage` is what that cost all the same."""
 
     code = "agent_error"
+
+    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None, usage: Any = None) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after = retry_after
+        """Seconds."""
+        self.usage = usage
+        """A `model.Usage`, or None."""
+
+
+class AgentOnHold(AgentError):
+    """The agent is not to be called for a while: a rate limit, a quota that is used up."""
+
+    code = "agent_on_hold"
+
+    def __init__(self, message: str, *, seconds: float | None = None, usage: Any = None) -> None:
+        super().__init__(message, retryable=True, retry_after=seconds, usage=usage)
+
+
+class ChannelError(HeartbeatError):
+    """A channel did not take a message."""
+
+    code = "channel_error"
 
     def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
+        """Seconds."""
 
 
 class Refused(HeartbeatError):

@@ -10,20 +10,36 @@ from heartbeat.model import FaultChange, Judgement, Source, Streak, View
 _MESSAGE = 500  # characters of what a script said that go into an incident
 INCIDENT_AFTER = 3
 """Faults in a row that make an incident."""
+STALE_AFTER = timedelta(hours=26)
+"""So long without a success, one fault makes one too: a job that runs once a week must not fail for three weeks."""
 LONGEST_BACKOFF = timedelta(hours=1)
 
 
-def weigh(job: str, judgement: Judgement, view: View, now: datetime) -> tuple[FaultChange, ...]:
-    """The streaks that this run changes, of the job and of each source it asked."""
+def weigh(
+    job: str,
+    judgement: Judgement,
+    view: View,
+    now: datetime,
+    *,
+    after: int = INCIDENT_AFTER,
+    stale: timedelta = STALE_AFTER,
+) -> tuple[FaultChange, ...]:
+    """The streaks that this run changes, of the job and of each source it asked.
+
+    One becomes an incident with its *after*-th fault in a row, or with any when its last success is *stale* or older.
+    """
     message = f"{judgement.verdict}: {judgement.reason}"[:_MESSAGE] if judgement.verdict.is_fault else ""
-    changes = [_step(view, f"job:{job}", message, judgement.code, now)]
-    if judgement.gate is not None:
-        asked = dict(_by_subject(job, judgement.gate.sources))
-        changes += [_step(view, subject, message, "source_failed", now) for subject, message in asked.items()]
-        if not judgement.verdict.is_fault:
-            changes += [
-                _gone(streak) for subject, streak in view.streaks.items() if _is_gone(subject, job, asked, streak)
-            ]
+    said = [(f"job:{job}", message, judgement.code)]
+    asked = dict(_by_subject(job, judgement.gate.sources)) if judgement.gate is not None else {}
+    said += [(subject, message, "source_failed") for subject, message in asked.items()]
+    changes = []
+    for subject, message, code in said:
+        streak = _streak(view, subject, message, now)
+        opens = streak.faults >= after or _is_stale(streak, now, stale)
+        resolves = not message and _before(view, subject).faults > 0
+        changes.append(FaultChange(streak, opens=opens, resolves=resolves, code=code if message else ""))
+    if judgement.gate is not None and not judgement.verdict.is_fault:
+        changes += [_gone(streak) for subject, streak in view.streaks.items() if _is_gone(subject, job, asked, streak)]
     return tuple(changes)
 
 
@@ -33,14 +49,19 @@ def backoff_until(job: str, changes: tuple[FaultChange, ...], now: datetime) -> 
     return now + min(timedelta(minutes=2 ** min(faults - 1, 6)), LONGEST_BACKOFF) if faults else None
 
 
-def _step(view: View, subject: str, message: str, code: str, now: datetime) -> FaultChange:
+def _before(view: View, subject: str) -> Streak:
+    return view.streaks.get(subject, Streak(subject))
+
+
+def _streak(view: View, subject: str, message: str, now: datetime) -> Streak:
     """One more fault (with its message), or none any more."""
-    before = view.streaks.get(subject, Streak(subject))
-    if not message:
-        return FaultChange(Streak(subject, 0, "", now), resolves=before.faults > 0)
-    faults = before.faults + 1
-    streak = Streak(subject, faults, message, before.last_ok_at)
-    return FaultChange(streak, opens=faults >= INCIDENT_AFTER, code=code)
+    before = _before(view, subject)
+    return Streak(subject, before.faults + 1, message, before.last_ok_at) if message else Streak(subject, 0, "", now)
+
+
+def _is_stale(streak: Streak, now: datetime, stale: timedelta) -> bool:
+    """What never worked counts by its faults alone: nothing says since when it should have."""
+    return streak.last_ok_at is not None and now - streak.last_ok_at >= stale
 
 
 def _by_subject(job: str, sources: tuple[Source, ...]) -> Iterator[tuple[str, str]]:

@@ -29,13 +29,14 @@ def clear_up(ledger: Ledger, now: datetime) -> bool:
 
 
 def close_removed(house: House, now: datetime) -> None:
-    """Resolve incidents that nothing else would: of jobs and agents no longer configured, of a ledger set aside."""
+    """Resolve incidents that nothing else would: of what is no longer configured, of a ledger set aside."""
     for incident in house.ledger.incidents(open_only=True):
         kind, _, rest = incident.subject.partition(":")
         is_removed = {
             "job": rest not in house.config.jobs,
             "source": rest.split("/", 1)[0] not in house.config.jobs,
             "agent": house.agent is None or rest != house.agent.name,
+            "channel": rest not in house.config.settings.channels,
             "ledger": now - incident.opened_at > _SEEN,  # nothing can mend it: it has been seen by then
         }
         if is_removed.get(kind, False):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,52 +16,37 @@ from heartbeat.paths import Home
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """How an agent is called without a person at the terminal."""
+    """What the owner should know of an agent that was found."""
 
-    arguments: tuple[str, ...]
     notes: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    """Words of its command that only the owner can complete."""
     safe: bool = True
-    """Whether these arguments keep it from acting on what strangers wrote in a finding."""
+    """Whether it can be called as it is found, kept from acting on what strangers wrote in a finding."""
 
 
 _RECIPES = {
     "claude": _Recipe(
         (
-            *("-p", "--restricted", "--strict-mcp-config", "--tools", ""),
-            *("--permission-prompts", "none", "--max-turns", "10", "--max-budget-usd", "0.50"),
-        ),
-        (
-            "Claude Code, one turn, prompt on stdin, no tools: what strangers wrote cannot make it do anything.",
+            "Claude Code, one turn, unable to act on what strangers wrote; docs/agents.md says how it is called.",
             "Logged in with an API key? Add: secrets = { ANTHROPIC_API_KEY = { file = '~/.anthropic-key' } }",
-        ),
-        # Its own retries would go on for minutes, out of heartbeat's sight.
-        {
-            "CLAUDE_CODE_MAX_RETRIES": "1",
-            "API_TIMEOUT_MS": "60000",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        },
+        )
     ),
     "codex": _Recipe(
         (
-            *("exec", "--ephemeral", "--ignore-rules", "--skip-git-repo-check", "-s", "read-only"),
-            *("-c", 'shell_environment_policy.inherit="core"', "-c", "web_search=disabled", "-"),
-        ),
-        ("Codex, one turn, prompt on stdin (the last '-'). Its sandbox lets it read files but write none.",),
+            "Codex, one turn, without tools; docs/agents.md says how it is called.",
+            "It does not say what it costs. Add its prices: prices = [1.25, 10.0] (dollars for a million tokens)",
+        )
     ),
     "hermes": _Recipe(
-        ("chat", "-Q", "-t", "todo", "-q", "{prompt}"),
-        (
-            "Hermes, one turn. It takes the prompt only as an argument, which other users of this machine can see.",
-            "'-t todo' keeps terminal and files from it.",
-        ),
+        ("Hermes, one turn. It takes the prompt only as an argument, which other users of this machine can see.",)
     ),
     "openclaw": _Recipe(
-        ("agent", "exec", "--message-file", "-", "--timeout", "300"),
         (
-            'OpenClaw, one turn, prompt on stdin. Without tools.allow = ["read"] in its own configuration it runs any',
-            "shell command it is talked into, so this is left for you to turn on.",
+            "OpenClaw, one turn. Unless its configuration allows it nothing but to read it runs any shell command it",
+            "is talked into, so this is left for you to turn on: write that file first (docs/agents.md).",
         ),
+        ("agent", "exec", "--config", "/path/to/restricted.json"),
         safe=False,
     ),
 }
@@ -132,12 +116,9 @@ def _agents(agents: tuple[FoundAgent, ...]) -> str:
 def _agent(agent: FoundAgent) -> str:
     recipe = _RECIPES[agent.kind]
     command = ", ".join(_quoted(word) for word in (agent.program, *recipe.arguments))
-    env = dict(recipe.env)
+    lines = ["[agent]", *(f"# {note}" for note in recipe.notes), f'kind = "{agent.kind}"', f"command = [{command}]"]
     if agent.folders:
-        env["PATH"] = ":".join((*agent.folders, *DEFAULT_PATH))
-    lines = ["[agent]", *(f"# {note}" for note in recipe.notes), 'kind = "command"', f"command = [{command}]"]
-    if env:
-        lines.append("env = { " + ", ".join(f"{name} = {_quoted(value)}" for name, value in env.items()) + " }")
+        lines.append(f"env = {{ PATH = {_quoted(':'.join((*agent.folders, *DEFAULT_PATH)))} }}")
     return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import tzinfo
 from functools import lru_cache
 from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -84,3 +85,8 @@ def _read(path: str) -> bytes | None:
 def _in_zone_folder(path: str) -> str:
     found = _IN_A_ZONE_FOLDER.fullmatch(path)
     return found[1] if found and is_zone(found[1]) else ""
+
+
+def zone_or(name: str, default: tzinfo) -> tzinfo:
+    """The zone of a name that is kept somewhere; *default* when it is empty, or nothing this machine knows."""
+    return ZoneInfo(name) if name and is_zone(name) else default

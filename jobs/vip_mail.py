@@ -60,6 +60,7 @@ MOST_FINDINGS = 120
 """Together they must fit into a gate line: 120 of 8 kB at most, for each character may take twelve bytes."""
 LONGEST_NAME = 60
 LONGEST_ADDRESS = 120
+LONGEST_SENDER = 254
 LONGEST_SUBJECT = 250
 LONGEST_MESSAGE = 1_000
 RANK = (VIP, PATTERN, SPOOF)
@@ -151,6 +152,10 @@ def _finding(one: Found, urgency: str, rules: Rules, now: datetime) -> dict[str,
         # That it is read, or moved away, is no news.
         "when_absent": "keep",
     }
+    # Not of a suspect: a rule that raises what a VIP writes must not raise what only pretends to be theirs.
+    sender = str(verdict.author.address or "") if verdict.kind != SPOOF else ""
+    if 0 < len(sender) <= LONGEST_SENDER:
+        finding["data"] = {"sender": sender}
     return finding | ({"occurred_at": verdict.arrived.astimezone(UTC)} if verdict.arrived else {})
 
 

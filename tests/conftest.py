@@ -22,6 +22,7 @@ import pytest
 
 from heartbeat.agents import find_agent
 from heartbeat.beat import House, Ticked, tick
+from heartbeat.channels import find_channels, routes_of
 from heartbeat.cli.app import run
 from heartbeat.job import load
 from heartbeat.paths import find_home
@@ -38,6 +39,11 @@ FIVE_FIELDS = ["schema", "ok", "command", "data", "error"]
 CONFIG = """
 [owner]
 zone = "Europe/Berlin"
+
+[budget] # so that wakes come as they are made
+min_gap = "0s"
+per_hour = 3600
+per_day = 86400
 
 [agent]
 kind = "command"
@@ -219,8 +225,18 @@ class Bench:
         """With the configuration as it is now."""
         home, environ = find_home(str(self.place.folder), {}), self.place.environment()
         config = load(home, environ)
-        agent = find_agent(config.settings, home, environ, self.stop)
-        house = House(self.ledger, home, config, agent, environ, self.stop, lambda: self.now)
+        settings = config.settings
+        house = House(
+            self.ledger,
+            home,
+            config,
+            find_agent(settings, home, environ, self.stop),
+            environ,
+            self.stop,
+            lambda: self.now,
+            channels=find_channels(settings, home, environ, self.stop),
+            routes=routes_of(settings),
+        )
         return replace(house, **more)
 
     def tick(self, minutes: float, slot: datetime | None = None, **more: Any) -> Ticked:

@@ -48,7 +48,7 @@ def test_each_verdict_is_in_the_ledger_with_its_reason(bench: Bench, script: str
     run = bench.ledger.run(ticked.run_id)
     assert (run.verdict, run.code, run.state) == (Verdict(expected), code, "ended")
     assert run.reason
-    assert (ticked.wake_id is not None) is (expected == "wake")
+    assert bool(ticked.wakes) is (expected == "wake")
     if expected not in ("wake", "quiet"):
         assert bench.ledger.findings() == []
 
@@ -73,7 +73,7 @@ def test_a_wake_without_findings_is_its_own_text(bench: Bench) -> None:
 def test_findings_of_a_failed_run_wait_for_the_brief(bench: Bench) -> None:
     bench.place.says("check", {"wakeAgent": True, "findings": [{"key": "k", "title": "t"}]}, 1)
     ticked = bench.tick(0)
-    assert (verdict(ticked), actions(ticked), ticked.wake_id) == (Verdict.FAILED, ["brief"], None)
+    assert (verdict(ticked), actions(ticked), ticked.wakes) == (Verdict.FAILED, ["brief"], ())
     bench.place.finds({"key": "k", "title": "t"})
     assert actions(bench.tick(1)) == ["wake"]
 
@@ -388,7 +388,7 @@ def test_a_result_waits_for_a_ledger_that_another_process_has_locked(
     hooks.append(lambda name: bench.lock_for_a_second() if name == "judge" else None)
     ticked = bench.tick(0)
     assert "ledger_waits" in warned
-    assert ticked.wake_id is not None
+    assert len(ticked.wakes) == 1
     assert bench.ledger.run(ticked.run_id).state == "ended"
     assert [finding.state for finding in bench.ledger.findings()] == [State.WAKE]
 

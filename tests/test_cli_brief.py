@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from heartbeat.model import Draft, MessageKind
 from heartbeat.stores.sqlite import open_ledger
 from tests.conftest import Bench, Place, at
 
@@ -41,7 +42,35 @@ def test_the_facts_of_a_brief_are_those_others_rely_on(place: Place) -> None:
     }
     assert brief.pop("id").startswith("brief_")
     assert datetime.fromisoformat(brief.pop("until")).utcoffset() == timedelta()
-    assert brief == {"since": None, "incidents": []}
+    assert brief.pop("tally")["runs"] == 1
+    assert brief == {
+        "since": None,
+        "day": None,
+        "zone": "Europe/Berlin",
+        "incidents": [],
+        "waiting": [],
+        "undelivered": [],
+    }
+
+
+def test_the_brief_is_told_by_the_clock_where_the_owner_is(place: Place) -> None:
+    place.finds({"key": "a", "starts_at": iso(0)}, wake=False)
+    place.data("tick", "check")
+    assert "10:00" in place.call("brief").out
+    with open_ledger(place.state / "ledger.db") as ledger:
+        ledger.override("zone", "Asia/Tokyo", None, at(0))
+    assert "17:00" in place.call("brief").out
+    assert place.data("brief")["zone"] == "Asia/Tokyo"
+
+
+def test_what_no_channel_could_deliver_is_said_once(place: Place) -> None:
+    with open_ledger(place.state / "ledger.db") as ledger:
+        (message,) = ledger.post([Draft(MessageKind.NOTICE, "phone", "A call", "")], at(0))
+        ledger.begin_message(message, "1:1", at(0))
+        ledger.give_up_message(message, "no such number", at(1))
+    assert place.data("brief")["undelivered"] == [message]
+    assert "1 message not delivered" in place.call("brief", "--consume").out
+    assert place.data("brief")["undelivered"] == []
 
 
 def test_reading_changes_nothing_and_consuming_tells_each_thing_once(place: Place) -> None:

@@ -16,6 +16,9 @@ from heartbeat.cli.shell import guarded
 from tests.conftest import COMMAND, CONFIG, Place
 
 FACTS = [
+    ("quiet",),
+    ("quiet", "until", "2h"),
+    ("zone",),
     ("init", "--force"),
     ("check",),
     ("tick", "check"),
@@ -38,6 +41,8 @@ FACTS = [
 """Calls that print facts and end well in a home that was never used."""
 
 VERBS = [
+    *("quiet", "quiet until", "quiet off", "quiet clear", "zone", "replay", "incidents"),
+    *("messages", "messages list", "messages get", "messages retry", "messages cancel", "messages test"),
     *("demo", "init", "check", "run", "tick", "jobs", "next", "slots", "clock", "runs", "why", "brief", "health"),
     *("queue", "queue add", "queue list", "queue cancel", "ledger", "ledger list", "ledger get", "ledger export"),
     *(
@@ -46,6 +51,7 @@ VERBS = [
         "ledger quarantine",
         "wakes",
         "wakes list",
+        "wakes get",
         "wakes retry",
         "wakes cancel",
         "gate",
@@ -55,7 +61,9 @@ VERBS = [
 
 
 def command_of(words: tuple[str, ...]) -> str:
-    return " ".join(words[:2] if words[0] in ("queue", "ledger", "schedule", "wakes", "gate") else words[:1])
+    return " ".join(
+        words[:2] if words[0] in ("queue", "ledger", "schedule", "wakes", "messages", "gate", "quiet") else words[:1]
+    )
 
 
 @pytest.mark.parametrize("words", FACTS, ids=" ".join)

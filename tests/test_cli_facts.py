@@ -191,7 +191,8 @@ def test_why_of_a_finding_names_every_rule_that_was_looked_at_and_what_came_of_i
     assert kind == "finding"
     assert rules(steps) == [
         ("reported", "new"),
-        *((rule, "passed") for rule in ("baseline", "fault", "quiet", "low", "expired", "no_agent")),
+        *((rule, "passed") for rule in ("baseline", "fault", "quiet", "muted", "low", "expired", "no_agent")),
+        *((rule, "passed") for rule in ("quiet_hours", "agent_hold", "spending", "budget")),
         ("wake", "wake"),
         ("duplicate", "duplicate"),
         ("record", "wake"),
@@ -332,10 +333,18 @@ def test_a_wake_is_shown_with_what_it_carries_and_how_it_stands(place: Place) ->
         "state": "settled",
         "next_attempt_at": None,
         "attempts": 1,
+        "failures": 0,
+        "brief_id": None,
         "useful_until": "2026-06-10T09:30:00+00:00",
         "reply": "On my way.",
         "error": "",
     }
+    shown = place.data("wakes", "get", wake["id"])
+    (attempt,) = shown.pop("history")
+    assert (shown["id"], attempt["number"], attempt["outcome"], attempt["usd"]) == (wake["id"], 1, "accepted", None)
+    text = place.call("wakes", "get", wake["id"]).out
+    assert "settled for command" in text
+    assert text.endswith("On my way.\n")
 
 
 def test_a_pending_wake_is_cancelled_and_taken_up_again(place: Place) -> None:

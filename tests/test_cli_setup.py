@@ -166,7 +166,17 @@ def test_the_demo_shows_every_fate_in_one_screen(place: Place) -> None:
     done = place.run("demo")
     assert (done.status, done.err) == (0, "")
     shown = [line for line in done.out.splitlines() if line.startswith("$ heartbeat ")]
-    assert [line.split()[2] for line in shown] == ["tick", "tick", "queue", "tick", "tick", "tick", "brief", "why"]
+    assert [line.split()[2] for line in shown] == [
+        "tick",
+        "tick",
+        "queue",
+        "tick",
+        "tick",
+        "tick",
+        "messages",
+        "brief",
+        "why",
+    ]
     for word in ("wake ", "duplicate ", "brief ", "failed", "settled", "While you slept"):
         assert word in done.out
     assert len(done.out.splitlines()) <= 60

@@ -8,20 +8,24 @@ import os
 import re
 import tomllib
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import settings as run_with
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from heartbeat.config import AgentSettings, JobSettings, Settings, load_settings, read_job, read_settings
+from heartbeat.config.discipline import RuleSettings
 from heartbeat.config.schema import schema
 from heartbeat.config.settings import ConfigFile
+from heartbeat.decide import Budget, QuietHours, QuietWindow
 from heartbeat.errors import ConfigError, Problem
 from heartbeat.paths import Home, share
 from heartbeat.schedule import Window
@@ -89,6 +93,11 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert settings.agent.timeout == timedelta(minutes=10)
     assert (settings.daemon.workers, settings.daemon.drain) == (8, timedelta(seconds=3))
     assert (settings.retention.history, settings.retention.outputs) == (timedelta(days=30), 1000)
+    assert (settings.quiet.windows, settings.quiet.holidays) == ((), ())
+    assert settings.quiet.last_call == timedelta(minutes=30)
+    assert settings.budget.min_gap == timedelta(minutes=2)
+    assert (settings.budget.per_hour, settings.budget.per_day, settings.budget.critical_per_hour) == (6, 40, 12)
+    assert (settings.budget.usd_per_day, settings.budget.tokens_per_day, settings.rules) == (None, None, ())
 
 
 def test_every_section_is_read(tmp_path: Path) -> None:
@@ -127,7 +136,61 @@ BAD = [
     # text of the file, key, phrase of the message, phrase of the remedy
     ("colour = 1", "colour", 'unknown section "colour"', "known are: owner, environment, agent"),
     ("[job.x]", "job", 'unknown section "job"', "did you mean 'jobs'?"),
-    ("[quiet]", "quiet", "unknown section", "known are"),
+    ("[hush]", "hush", "unknown section", "known are"),
+    ("quiet.windows = '23:00-07:00'", "quiet.windows", "it must be a list", "write a list"),
+    ("quiet.windows = [{ start = '23:00' }]", "quiet.windows[0].end", "cannot do without the key end", "write end = "),
+    (
+        "quiet.windows = [{ start = '9:00', end = '10:00', begin = 1 }]",
+        "quiet.windows[0].begin",
+        'unknown key "begin"',
+        "known are: start, end, days",
+    ),
+    ("quiet.windows = [{ start = '9', end = '10:00' }]", "quiet.windows[0].start", '"9" as a time', '"23:30"'),
+    ("quiet.windows = [{ start = '9:00', end = '24:01' }]", "quiet.windows[0].end", '"24:01" as a time', '"23:30"'),
+    ("quiet.windows = [{ start = '9:60', end = '10:00' }]", "quiet.windows[0].start", '"9:60"', '"23:30"'),
+    ("quiet.windows = [{ start = 09:00:00, end = '1:00' }]", "quiet.windows[0].start", "09:00:00", "in quotes"),
+    ("quiet.windows = [{ start = '24:00', end = '7:00' }]", "quiet.windows[0]", '"24:00"', 'start = "00:00"'),
+    ("quiet.windows = [{ start = '9:00', end = '09:00' }]", "quiet.windows[0]", "ends where it begins", '"24:00"'),
+    (
+        "quiet.windows = [{ start = '9:00', end = '10:00', days = ['sat', 'feast'] }]",
+        "quiet.windows[0].days[1]",
+        '"feast" as days of the week',
+        '"holidays"',
+    ),
+    ("quiet.windows = [" + "{ start = '9:00', end = '10:00' }," * 101 + "]", "quiet.windows", "too long", "most 100"),
+    ("quiet.holidays = ['2026-02-30']", "quiet.holidays[0]", '"2026-02-30" as a day', "like 2026-12-25"),
+    ("quiet.holidays = ['25.12.']", "quiet.holidays[0]", '"25.12." as a day', "like 2026-12-25"),
+    ("quiet.holidays = ['20261225']", "quiet.holidays[0]", '"20261225" as a day', "like 2026-12-25"),
+    ("quiet.holidays = [2026-12-25T00:00:00]", "quiet.holidays[0]", "2026-12-25T00:00:00", "like 2026-12-25"),
+    ("quiet.holidays = [" + "2026-12-25," * 1001 + "]", "quiet.holidays", "it is too long", "at most 1000"),
+    ("quiet.last_call = '59s'", "quiet.last_call", '"59s"', 'from 1m to 24h, or "never"'),
+    ("quiet.last_call = '24h1s'", "quiet.last_call", '"24h1s"', 'from 1m to 24h, or "never"'),
+    ("quiet.last_call = 'always'", "quiet.last_call", "'always'", 'or "never"'),
+    ("budget.min_gap = '24h1s'", "budget.min_gap", '"24h1s"', "from 0s to 24h"),
+    ("budget.per_hour = -1", "budget.per_hour", "it is too small", "from 0"),
+    ("budget.per_hour = 3601", "budget.per_hour", "it is too large", "up to 3600"),
+    ("budget.per_day = 86401", "budget.per_day", "it is too large", "up to 86400"),
+    ("budget.critical_per_hour = 0", "budget.critical_per_hour", "it is too small", "from 1"),
+    ("budget.usd_per_day = '5'", "budget.usd_per_day", '"5": it must be a number', "without quotes"),
+    ("budget.usd_per_day = nan", "budget.usd_per_day", "cannot use nan", ""),
+    ("budget.usd_per_day = -0.01", "budget.usd_per_day", "it is too small", "from 0"),
+    ("budget.tokens_per_day = 1.5", "budget.tokens_per_day", "1.5: it must be a whole number", "without quotes"),
+    ("rules = 1", "rules", "it must be a list", "write a list"),
+    ("rules = [1]", "rules[0]", "cannot use 1: it must be a table", "table of this name"),
+    ("rules = [{ job = 'a' }]", "rules[0].do", "cannot do without the key do", "write do = "),
+    ("rules = [{ do = 'hide', job = 'a' }]", "rules[0].do", '"hide"', "'mute', 'raise', 'lower' or 'remind'"),
+    ("rules = [{ do = 'mute', jbo = 'a' }]", "rules[0].jbo", 'unknown key "jbo"', "did you mean 'job'?"),
+    ("rules = [{ do = 'mute' }]", "rules[0]", "it would mute everything", 'write job = "*"'),
+    ("rules = [{ do = 'lower', to = 'low' }]", "rules[0]", "it would lower everything", 'write job = "*"'),
+    ("rules = [{ do = 'mute', job = 'a', to = 'low' }]", "rules[0]", "cannot use to in a rule to mute", "remove it"),
+    ("rules = [{ do = 'raise', job = 'a', after = '1h' }]", "rules[0]", "cannot use after", 'do = "remind"'),
+    ("rules = [{ do = 'remind', job = 'a' }]", "rules[0]", "without knowing when", 'after = "2h"'),
+    ("rules = [{ do = 'mute', sender = 'rae' }]", "rules[0]", '"rae" as a sender', '"@example.org"'),
+    ("rules = [{ do = 'mute', sender = '@' }]", "rules[0]", '"@" as a sender', '"@example.org"'),
+    ("rules = [{ do = 'mute', pattern = '(' }]", "rules[0]", 'the pattern "("', "regular expressions"),
+    ("rules = [{ do = 'mute', pattern = '" + "x" * 1001 + "' }]", "rules[0]", "it is too long", "at most 1000"),
+    ("rules = [{ do = 'mute', job = 'a', until = '2030-01-01' }]", "rules[0].until", '"2030-01-01"', "offset"),
+    ("rules = [" + "{ do = 'mute', job = 'a' }," * 1001 + "]", "rules", "it is too long", "at most 1000"),
     ("owner = 5", "owner", "cannot use 5: it must be a table", "in a table of this name"),
     ("owner.zone = 'europe/berlin'", "owner.zone", '"europe/berlin"', "did you mean 'Europe/Berlin'?"),
     ("owner.zone = '+02:00'", "owner.zone", '"+02:00"', "write an IANA zone"),
@@ -145,7 +208,12 @@ BAD = [
     ("environment.path = 'bin:/bin'", "environment.path", '"bin:/bin"', "whole folder names"),
     ("environment.path = ''", "environment.path", '""', "whole folder names"),
     ('environment.lang = "a\\u0000b"', "environment.lang", "NUL", "take that out"),
-    ("agent.kind = 'robot'", "agent.kind", '"robot": it is not one of the known words', "write 'none' or 'command'"),
+    (
+        "agent.kind = 'robot'",
+        "agent.kind",
+        '"robot": it is not one of the known words',
+        "write 'none', 'command', 'claude', 'codex', 'hermes', 'openclaw' or 'http'",
+    ),
     ("agent.kind = 'command'", "agent.command", "without a command", "write command = ["),
     ("agent.command = ['a']", "agent.kind", "no kind is given", 'write kind = "command"'),
     ("agent.command = 'a b'", "agent.command", '"a b": it must be a list', "write a list"),
@@ -269,6 +337,16 @@ def test_a_bad_value_is_told_with_its_key_its_value_and_a_remedy(
 
 
 AT_THE_LIMIT = [
+    "quiet.windows = [" + "{ start = '9:00', end = '10:00' }," * 100 + "]",
+    "quiet.windows = [{ start = '23:59', end = '24:00' }, { start = '00:00', end = '0:01', days = 'holidays' }]",
+    "quiet.holidays = [" + "'2026-12-25'," * 1000 + "]",
+    "quiet.last_call = '1m'",
+    "quiet.last_call = '24h'",
+    "quiet.last_call = 'never'",
+    "budget = { min_gap = '0s', per_hour = 0, per_day = 0, critical_per_hour = 1, usd_per_day = 0 }",
+    "budget = { min_gap = '24h', per_hour = 3600, per_day = 86400, critical_per_hour = 3600, usd_per_day = 100000 }",
+    "rules = [" + "{ do = 'mute', job = 'a' }," * 1000 + "]",
+    "rules = [{ do = 'mute', pattern = '" + "x" * 1000 + "' }]",
     "agent.timeout = '1s'",
     "agent.timeout = '24h'",
     "agent.attempts = 1",
@@ -341,7 +419,7 @@ def test_a_reading_goes_on_behind_its_faults(tmp_path: Path) -> None:
     jobs.b = { nonsense = 1, cron = "@daily" }
     """
     settings, jobs, problems = read_at(tmp_path, text)
-    assert (settings.agent.command, settings.agent.attempts, settings.agent.env) == (("x",), 5, {})
+    assert (settings.agent.command, settings.agent.attempts, settings.agent.env) == (("x",), 10, {})
     assert jobs["a"].every == timedelta(hours=1)
     assert jobs["b"].cron == ("@daily",)
     assert len(problems) == 5
@@ -397,6 +475,55 @@ def test_days_of_the_week_are_numbers_from_monday(tmp_path: Path, written: str, 
     days = job_of(tmp_path, f"jobs.a.days = {written}").days
     assert days is not None
     assert frozenset().union(*days) == numbers
+
+
+def test_quiet_hours_are_made_of_the_windows_in_the_owners_zone(tmp_path: Path) -> None:
+    settings = settings_of(
+        tmp_path,
+        """
+        [quiet]
+        windows = [
+            { start = "23:30", end = "7:00" },
+            { start = "00:00", end = "24:00", days = ["weekends", "Holidays"] },
+            { start = "12:00", end = "13:00", days = "mon-fri" },
+        ]
+        holidays = [2026-12-25, "2026-12-26"]
+        last_call = "never"
+        """,
+    )
+    hours = settings.quiet.hours(ZoneInfo("Asia/Tokyo"))
+    assert hours == QuietHours(
+        (
+            QuietWindow(Window(1410, 420)),
+            QuietWindow(Window(0, 1440), frozenset({5, 6}), holidays=True),
+            QuietWindow(Window(720, 780), frozenset(range(5)), holidays=False),
+        ),
+        ZoneInfo("Asia/Tokyo"),
+        frozenset({date(2026, 12, 25), date(2026, 12, 26)}),
+        None,
+    )
+    assert Settings().quiet.hours(ZoneInfo("Asia/Tokyo")) == QuietHours(zone=ZoneInfo("Asia/Tokyo"))
+
+
+def test_a_budget_is_taken_over_whole(tmp_path: Path) -> None:
+    text = """
+    [budget]
+    min_gap = "1m"
+    per_hour = 2
+    per_day = 3
+    critical_per_hour = 4
+    usd_per_day = 5
+    tokens_per_day = 6
+    """
+    assert settings_of(tmp_path, text).budget.budget() == Budget(timedelta(minutes=1), 2, 3, 4, 5.0, 6)
+    assert Settings().budget.budget() == Budget()
+
+
+def test_one_bad_rule_leaves_out_all_of_them_and_nothing_else(tmp_path: Path) -> None:
+    text = "log.level = 'debug'\n[[rules]]\ndo = 'mute'\njob = 'a'\n[[rules]]\ndo = 'mute'\n"
+    settings, _, problems = read_at(tmp_path, text)
+    assert (settings.log.level, settings.rules) == ("debug", ())
+    assert [problem.key for problem in problems] == ["rules[1]"]
 
 
 @pytest.mark.parametrize("key", ["cron", "at", "schedule", "between", "days"])
@@ -528,18 +655,22 @@ def test_the_reference_page_holds_every_key_with_its_default() -> None:
     given = tomllib.loads(text)
     assert ConfigFile.model_validate(given) == ConfigFile()
     for section, field in Settings.model_fields.items():
-        keys = set(field.get_default(call_default_factory=True).model_dump())
-        assert keys - {"zone"} == set(given[section]), section
+        default = field.get_default(call_default_factory=True)
+        if isinstance(default, BaseModel):
+            keys = {key for key, value in default.model_dump().items() if value is not None}
+            assert keys - {"zone"} == set(given[section]), section
 
 
 def test_the_reference_page_with_every_example_taken_in_is_valid(tmp_path: Path) -> None:
     text = (CONFIG / "default.toml").read_text()
-    active = re.sub(r"(?m)^command = \[\]\n", "", text)
+    active = re.sub(r"(?m)^(command|windows|holidays) = \[\]\n", "", text)
     taken_in = re.sub(r"(?m)^#(?! )", "", active)
     _, jobs, problems = read_at(tmp_path, taken_in)
     assert problems == ()
     given = {key for job in jobs.values() for key in job.model_fields_set}
     assert given == set(JobSettings.model_fields), "a key of jobs is not explained"
+    rules = {key for rule in tomllib.loads(taken_in)["rules"] for key in rule}
+    assert rules == set(RuleSettings.model_fields), "a key of rules is not explained"
 
 
 def test_every_line_of_the_reference_page_that_sets_a_key_is_explained() -> None:

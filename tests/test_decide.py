@@ -14,18 +14,25 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from heartbeat.absence import missed_once_more
-from heartbeat.decide import Rules, decide
+from heartbeat.decide import Rules, decide, decide_again
 from heartbeat.model import (
+    OWNER,
     Action,
     Change,
     Decision,
     Finding,
     Gate,
+    Hold,
+    Interruption,
     JobState,
     Judgement,
     Known,
+    LedgerFinding,
+    Overrides,
+    Past,
     Source,
     State,
+    Target,
     Urgency,
     Verdict,
     View,
@@ -35,6 +42,10 @@ from heartbeat.model import (
 NOW = datetime(2026, 6, 10, 8, tzinfo=UTC)
 INSTANT = timedelta.resolution
 FAULTS = (Verdict.FAILED, Verdict.TIMEOUT)
+PAST = NOW - INSTANT
+STATES = {Action.WAKE: State.WAKE, Action.HOLD: State.HELD, Action.BRIEF: State.BRIEF, Action.DROP: State.DROPPED}
+WOKEN = Rules(target=Target("agent"))
+NOBODY = Rules()
 
 
 def finding(key: str = "k", version: str = "1", **fields: Any) -> Finding:
@@ -58,7 +69,7 @@ def short(decision: Decision) -> str:
     return f"{decision.action} {decision.change}"
 
 
-def decide_one(judgement: Judgement, known: View, rules: Rules = Rules(), now: datetime = NOW) -> Decision:  # noqa: B008 - frozen
+def decide_one(judgement: Judgement, known: View, rules: Rules = WOKEN, now: datetime = NOW) -> Decision:
     (decision,) = decide(judgement, known, rules, now)
     return decision
 
@@ -141,7 +152,7 @@ update dropped          retract wake retraction   brief retraction  brief retrac
 ABSENT = """
 waiting for the agent   -   drop forgotten    drop withdrawal   drop forgotten
 being sent              -   drop forgotten    wake retraction   drop forgotten
-held                    -   drop forgotten    drop withdrawal   drop forgotten
+held                    -   brief forgotten   drop withdrawal   brief forgotten
 in the brief: quiet     -   drop forgotten    drop withdrawal   drop forgotten
 in the brief: fault     -   drop forgotten    drop withdrawal   drop forgotten
 in the brief: low       -   drop forgotten    drop withdrawal   drop forgotten
@@ -209,7 +220,7 @@ def test_what_is_no_longer_reported_is_decided_by_when_absent(row: list[str], ve
     ]
     for when_absent, until, expected in outcomes:
         gone = replace(known, finding=finding(when_absent=when_absent, useful_until=until))
-        decisions = decide(judged(verdict, sources=(Source("a", ok=True),)), view(gone), Rules(), NOW)
+        decisions = decide(judged(verdict, sources=(Source("a", ok=True),)), view(gone), WOKEN, NOW)
         assert [short(decision) for decision in decisions] == ([] if expected == "-" else [expected])
         for decision in decisions:
             assert decision.known == gone
@@ -223,10 +234,10 @@ def test_after_a_fault_or_a_failed_source_nothing_counts_as_absent(name: str, wh
     assert known is not None
     gone = view(replace(known, finding=finding(when_absent=when_absent)))
     for verdict in FAULTS:
-        assert decide(judged(verdict), gone, Rules(), NOW) == ()
+        assert decide(judged(verdict), gone, WOKEN, NOW) == ()
     sources = (Source("a", ok=True), Source("b", ok=False), Source("c", ok=True))
     for verdict in (Verdict.WAKE, Verdict.QUIET):
-        assert decide(judged(verdict, sources=sources), gone, Rules(), NOW) == ()
+        assert decide(judged(verdict, sources=sources), gone, WOKEN, NOW) == ()
 
 
 def test_a_retraction_for_absence_does_not_say_that_the_script_asked_to_wake() -> None:
@@ -241,13 +252,13 @@ def test_a_retraction_for_absence_obeys_the_other_rules() -> None:
     low = held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT, urgency=Urgency.LOW))
     assert decide_one(judged(Verdict.WAKE), view(low)).rule == "low"
     told = held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT))
-    assert decide_one(judged(Verdict.WAKE), view(told), Rules(agent=False)).rule == "no_agent"
+    assert decide_one(judged(Verdict.WAKE), view(told), NOBODY).rule == "no_agent"
 
 
 def test_a_run_without_a_gate_decides_nothing() -> None:
     known = view(held(State.TOLD, item=finding(when_absent=WhenAbsent.RETRACT)))
     for verdict in (Verdict.MALFORMED, *FAULTS):
-        assert decide(Judgement(verdict, "x", "because"), known, Rules(), NOW) == ()
+        assert decide(Judgement(verdict, "x", "because"), known, WOKEN, NOW) == ()
 
 
 # Absence, as far as a run looked
@@ -275,7 +286,7 @@ def test_what_is_missing_counts_only_where_the_run_looked(
     told = view(held(State.TOLD, item=replace(item, when_absent=WhenAbsent.RETRACT)))
     named = tuple(Source(word.removeprefix("!"), ok=not word.startswith("!")) for word in sources.split())
     judgement = Judgement(verdict, "x", "because", gate=Gate(wake=True, sources=named, scopes=scopes))
-    decisions = decide(judgement, told, Rules(), NOW)
+    decisions = decide(judgement, told, WOKEN, NOW)
     assert [short(decision) for decision in decisions] == (["wake retraction"] if is_absent else [])
 
 
@@ -288,7 +299,7 @@ def test_an_absence_that_must_repeat_is_counted_until_it_means_something(
         known = held(State.TOLD, item=finding(when_absent=when_absent, absences=absences), missed=missed)
         judgement, is_last = judged(Verdict.QUIET), missed == absences - 1
         assert missed_once_more(judgement, view(known)) == (() if is_last else ("fnd_1",))
-        assert len(decide(judgement, view(known), Rules(), NOW)) == is_last
+        assert len(decide(judgement, view(known), WOKEN, NOW)) == is_last
 
 
 def test_an_absence_is_not_counted_where_it_means_nothing_or_nobody_looked() -> None:
@@ -337,7 +348,7 @@ def test_what_may_be_missing_because_the_options_changed_is_forgotten(name: str,
         "the job's options changed: it need not be gone",
     )
     patient = replace(unsure, finding=finding(when_absent=when_absent, absences=2))
-    assert decide(judged(Verdict.WAKE), view(patient), Rules(), NOW) == ()
+    assert decide(judged(Verdict.WAKE), view(patient), WOKEN, NOW) == ()
 
 
 def test_a_change_of_what_was_known_at_the_first_look_is_told_as_an_update() -> None:
@@ -359,21 +370,21 @@ PAST = NOW - INSTANT
         (
             Verdict.FAILED,
             finding(urgency=LOW, useful_until=PAST),
-            Rules(agent=False, baseline=True),
+            replace(NOBODY, baseline=True),
             "drop",
             "baseline",
         ),
-        (Verdict.QUIET, finding(), Rules(baseline=True), "drop", "baseline"),
-        (Verdict.FAILED, finding(urgency=LOW, useful_until=PAST), Rules(agent=False), "brief", "fault"),
-        (Verdict.TIMEOUT, finding(urgency=Urgency.CRITICAL), Rules(), "brief", "fault"),
-        (Verdict.QUIET, finding(urgency=LOW, useful_until=PAST), Rules(agent=False), "brief", "quiet"),
-        (Verdict.QUIET, finding(urgency=Urgency.CRITICAL), Rules(), "brief", "quiet"),
-        (Verdict.WAKE, finding(urgency=LOW, useful_until=PAST), Rules(agent=False), "brief", "low"),
-        (Verdict.WAKE, finding(useful_until=PAST), Rules(agent=False), "brief", "expired"),
-        (Verdict.WAKE, finding(), Rules(agent=False), "brief", "no_agent"),
-        (Verdict.WAKE, finding(), Rules(), "wake", "wake"),
-        (Verdict.WAKE, finding(urgency=Urgency.HIGH), Rules(), "wake", "wake"),
-        (Verdict.WAKE, finding(urgency=Urgency.CRITICAL), Rules(), "wake", "wake"),
+        (Verdict.QUIET, finding(), replace(WOKEN, baseline=True), "drop", "baseline"),
+        (Verdict.FAILED, finding(urgency=LOW, useful_until=PAST), NOBODY, "brief", "fault"),
+        (Verdict.TIMEOUT, finding(urgency=Urgency.CRITICAL), WOKEN, "brief", "fault"),
+        (Verdict.QUIET, finding(urgency=LOW, useful_until=PAST), NOBODY, "brief", "quiet"),
+        (Verdict.QUIET, finding(urgency=Urgency.CRITICAL), WOKEN, "brief", "quiet"),
+        (Verdict.WAKE, finding(urgency=LOW, useful_until=PAST), NOBODY, "brief", "low"),
+        (Verdict.WAKE, finding(useful_until=PAST), NOBODY, "brief", "expired"),
+        (Verdict.WAKE, finding(), NOBODY, "brief", "no_agent"),
+        (Verdict.WAKE, finding(), WOKEN, "wake", "wake"),
+        (Verdict.WAKE, finding(urgency=Urgency.HIGH), WOKEN, "wake", "wake"),
+        (Verdict.WAKE, finding(urgency=Urgency.CRITICAL), WOKEN, "wake", "wake"),
     ],
 )
 def test_the_first_rule_that_applies_decides_and_the_trace_names_each_looked_at(
@@ -381,7 +392,10 @@ def test_the_first_rule_that_applies_decides_and_the_trace_names_each_looked_at(
 ) -> None:
     decision = decide_one(judged(verdict, item), view(), rules)
     assert (decision.action, decision.rule) == (action, name)
-    order = ("baseline", "fault", "quiet", "low", "expired", "no_agent", "wake")
+    order = (
+        *("baseline", "fault", "quiet", "muted", "low", "expired", "no_agent"),
+        *("quiet_hours", "agent_hold", "spending", "budget", "wake"),
+    )
     looked_at = order[: order.index(name) + 1]
     assert tuple(step.rule for step in decision.trace) == looked_at
     assert [step.outcome for step in decision.trace] == ["passed"] * (len(looked_at) - 1) + [action]
@@ -411,7 +425,7 @@ def test_the_reason_for_expiry_names_the_instant_in_the_zone_it_was_written_in()
 
 
 def test_a_baseline_run_takes_what_exists_as_known_but_still_hears_a_retraction() -> None:
-    rules = Rules(baseline=True)
+    rules = replace(WOKEN, baseline=True)
     assert short(decide_one(judged(Verdict.WAKE, finding()), view(), rules)) == "drop new"
     told = view(held(State.TOLD))
     assert short(decide_one(judged(Verdict.WAKE, finding(retract=True)), told, rules)) == "wake retraction"
@@ -420,11 +434,11 @@ def test_a_baseline_run_takes_what_exists_as_known_but_still_hears_a_retraction(
 @pytest.mark.parametrize(
     ("item", "rules", "expected"),
     [
-        (finding(), Rules(), "wake same"),
-        (finding(urgency=Urgency.LOW), Rules(), "duplicate same"),
-        (finding(useful_until=PAST), Rules(), "duplicate same"),
-        (finding(), Rules(agent=False), "duplicate same"),
-        (finding(), Rules(baseline=True), "duplicate same"),
+        (finding(), WOKEN, "wake same"),
+        (finding(urgency=Urgency.LOW), WOKEN, "duplicate same"),
+        (finding(useful_until=PAST), WOKEN, "duplicate same"),
+        (finding(), NOBODY, "duplicate same"),
+        (finding(), replace(WOKEN, baseline=True), "duplicate same"),
     ],
 )
 def test_what_a_quiet_run_reported_wakes_later_only_if_no_rule_stands_against_it(
@@ -448,7 +462,7 @@ def test_what_a_quiet_run_reported_wakes_later_only_if_no_rule_stands_against_it
     ],
 )
 def test_the_second_report_of_a_key_in_one_run_meets_the_first(items: tuple[Finding, ...], expected: list[str]) -> None:
-    first, second, *_ = decisions = decide(judged(Verdict.WAKE, *items), view(), Rules(), NOW)
+    first, second, *_ = decisions = decide(judged(Verdict.WAKE, *items), view(), WOKEN, NOW)
     assert [short(decision) for decision in decisions] == expected
     assert first.known is None
     if first.change is Change.NEW:
@@ -459,12 +473,12 @@ def test_the_second_report_of_a_key_in_one_run_meets_the_first(items: tuple[Find
 
 def test_a_told_thing_updated_and_retracted_in_one_run_is_retracted() -> None:
     items = (finding(version="2"), finding(version="2", retract=True), finding(version="2", retract=True))
-    decisions = decide(judged(Verdict.WAKE, *items), view(held(State.TOLD)), Rules(), NOW)
+    decisions = decide(judged(Verdict.WAKE, *items), view(held(State.TOLD)), WOKEN, NOW)
     assert [short(decision) for decision in decisions] == ["wake update", "wake retraction", "drop retraction"]
 
 
 def test_a_promoted_finding_is_promoted_once_in_one_run() -> None:
-    decisions = decide(judged(Verdict.WAKE, finding(), finding()), view(held(State.BRIEF, "quiet")), Rules(), NOW)
+    decisions = decide(judged(Verdict.WAKE, finding(), finding()), view(held(State.BRIEF, "quiet")), WOKEN, NOW)
     assert [short(decision) for decision in decisions] == ["wake same", "duplicate same"]
     assert decisions[1].known is not None
     assert decisions[1].known.finding_id == "fnd_1"
@@ -472,7 +486,7 @@ def test_a_promoted_finding_is_promoted_once_in_one_run() -> None:
 
 def test_decisions_follow_the_order_of_the_findings_and_then_come_the_absent() -> None:
     known = view(*(held(State.TOLD, item=finding(key, when_absent=WhenAbsent.FORGET)) for key in "xyz"))
-    decisions = decide(judged(Verdict.QUIET, finding("b"), finding("y"), finding("a")), known, Rules(), NOW)
+    decisions = decide(judged(Verdict.QUIET, finding("b"), finding("y"), finding("a")), known, WOKEN, NOW)
     assert [decision.finding.key for decision in decisions] == ["b", "y", "a", "x", "z"]
 
 
@@ -505,14 +519,26 @@ knowns = st.builds(
     change=st.sampled_from((Change.NEW, Change.UPDATE)),
 )
 views = st.lists(knowns, max_size=3).map(lambda items: view(*items))
-rules_of_owner = st.builds(Rules, st.booleans(), st.booleans())
+rules_of_owner = st.builds(
+    Rules,
+    target=st.sampled_from((Target(), Target("agent"), Target(OWNER))),
+    told=st.sampled_from((frozenset(), frozenset(Urgency))),
+    baseline=st.booleans(),
+)
+overridden = st.builds(
+    Past,
+    interruptions=st.lists(st.builds(Interruption, st.sampled_from((PAST, NOW)), st.booleans()), max_size=8).map(tuple),
+    holds=st.sampled_from(({}, {"agent": Hold("agent", NOW + timedelta(hours=1), "it asked for time", PAST)})),
+    overrides=st.builds(Overrides, quiet_until=st.none() | st.just(NOW + timedelta(hours=2))),
+)
 
 
-@given(judgement=judgements, known=views, rules=rules_of_owner)
+@given(judgement=judgements, known=views, rules=rules_of_owner, past=overridden)
 @settings(deadline=None)
 def test_each_finding_is_decided_once_with_a_reason_in_words_and_always_alike(
-    judgement: Judgement, known: View, rules: Rules
+    judgement: Judgement, known: View, rules: Rules, past: Past
 ) -> None:
+    known = replace(known, past=past)
     before = dict(known.known)
     decisions = decide(judgement, known, rules, NOW)
     assert decisions == decide(judgement, known, rules, NOW)
@@ -526,9 +552,12 @@ def test_each_finding_is_decided_once_with_a_reason_in_words_and_always_alike(
         assert decision.trace[-1].outcome == decision.action
         assert decision.trace[-1].reason == decision.reason
         if decision.action is Action.WAKE:
-            assert rules.agent
+            assert decision.target.agent
             assert not judgement.verdict.is_fault
             assert decision.finding.urgency is not Urgency.LOW
+        if decision.action is Action.HOLD:
+            assert decision.until is not None
+            assert decision.until > NOW
 
 
 @dataclass
@@ -541,45 +570,70 @@ class Row:
     rule: str
     life: int
     sending: bool = False
+    until: datetime | None = None
 
 
 @dataclass
 class Book:
     """The smallest ledger: what each key stands for, and every row there ever was."""
 
+    now: datetime = NOW
     rows: list[Row] = field(default_factory=list)
     current: dict[str, Row] = field(default_factory=dict)
+    woken_at: list[datetime] = field(default_factory=list)
+    quiet_until: datetime | None = None
 
     def view(self) -> View:
-        return view(
-            *(
-                Known(str(self.rows.index(row)), row.finding, row.state, row.rule, row.sending, row.change)
-                for row in self.current.values()
-            )
+        known = (
+            Known(str(self.rows.index(row)), row.finding, row.state, row.rule, row.sending, row.change)
+            for row in self.current.values()
         )
+        return replace(view(*known), past=self.past)
+
+    @property
+    def past(self) -> Past:
+        waits = any(row.state is State.WAKE and not row.sending for row in self.rows)
+        return Past(
+            tuple(map(Interruption, self.woken_at)),
+            joinable=frozenset({WOKEN.target} if waits else ()),
+            overrides=Overrides(quiet_until=self.quiet_until),
+        )
+
+    def wake(self) -> None:
+        """A wake is made, unless one waits that takes it."""
+        if not self.past.joinable:
+            self.woken_at.append(self.now)
 
     def settle(self, decision: Decision, life: int) -> None:
         key = decision.finding.key
         row = self.current.get(key)
-        state = {"wake": State.WAKE, "brief": State.BRIEF, "drop": State.DROPPED}.get(decision.action, State.DROPPED)
+        state = STATES.get(decision.action, State.DROPPED)
+        if decision.action is Action.WAKE:
+            self.wake()
         if decision.known is not None and decision.known.finding_id:
             assert row is self.rows[int(decision.known.finding_id)]
         if decision.change is Change.SAME:
             assert row is not None
-            if decision.action is Action.WAKE:
-                row.state, row.rule = state, decision.rule
+            if decision.action in (Action.WAKE, Action.HOLD):
+                row.state, row.rule, row.until = state, decision.rule, decision.until
             return
         if row is not None:
             self.current.pop(key)
+            if decision.change is Change.FORGOTTEN and decision.action is Action.BRIEF:
+                row.state, row.rule = State.BRIEF, decision.rule
             if decision.change is not Change.FORGOTTEN and not row.state.was_told and not row.sending:
                 row.state = State.WITHDRAWN
-        if decision.action is not Action.DROP:
-            self.rows.append(Row(decision.finding, decision.change, state, decision.rule, life))
+        if decision.change is not Change.FORGOTTEN and decision.action is not Action.DROP:
+            self.rows.append(Row(decision.finding, decision.change, state, decision.rule, life, until=decision.until))
             if decision.change is not Change.RETRACTION:
                 self.current[key] = self.rows[-1]
 
     def waiting(self, *states: State) -> list[Row]:
         return [row for row in self.rows if row.state in states]
+
+
+def kept(row: Row) -> LedgerFinding:
+    return LedgerFinding("fnd_1", "job", row.finding, row.change, row.state, row.rule, "", True, NOW, NOW, "run_1")
 
 
 class Weeks(RuleBasedStateMachine):
@@ -625,7 +679,7 @@ class Weeks(RuleBasedStateMachine):
     )
     def run(self, verdict: Verdict, ok: bool, items: list[Finding]) -> None:
         judgement = judged(verdict, *items, sources=(Source("s", ok=ok),))
-        decisions = decide(judgement, self.book.view(), Rules(), NOW)
+        decisions = decide(judgement, self.book.view(), WOKEN, self.book.now)
         complete = ok and verdict is not Verdict.FAILED
         ended = set()
         if complete:
@@ -653,10 +707,30 @@ class Weeks(RuleBasedStateMachine):
 
     def _end(self, key: str) -> None:
         if key in self.owner_believes:
-            waiting = self.book.waiting(State.WAKE, State.BRIEF)
+            waiting = self.book.waiting(State.WAKE, State.HELD, State.BRIEF)
             assert any(row.finding.key == key and row.change is Change.RETRACTION for row in waiting)
         self.version.pop(key, None)
         self.when_absent.pop(key, None)
+
+    @rule(minutes=st.sampled_from((1, 10, 60, 600)))
+    def time_passes(self, minutes: int) -> None:
+        self.book.now += timedelta(minutes=minutes)
+
+    @rule(hours=st.sampled_from((0, 1, 8)))
+    def the_owner_wants_quiet(self, hours: int) -> None:
+        self.book.quiet_until = self.book.now + timedelta(hours=hours)
+
+    @rule()
+    def what_is_held_is_decided_again(self) -> None:
+        held = [row for row in self.book.waiting(State.HELD) if row.until is not None and row.until <= self.book.now]
+        items = [kept(row) for row in held]
+        for row, decision in zip(
+            held, decide_again(items, self.book.past, lambda _: WOKEN, self.book.now), strict=True
+        ):
+            assert decision.action in (Action.WAKE, Action.HOLD)
+            if decision.action is Action.WAKE:
+                self.book.wake()
+            row.state, row.rule, row.until = STATES[decision.action], decision.rule, decision.until
 
     @rule()
     def the_agent_is_called(self) -> None:
@@ -689,11 +763,15 @@ class Weeks(RuleBasedStateMachine):
             row = self.book.current[key]
             assert row.finding.version == version
             assert row.life == self.life[key]
-            assert row.state in (State.WAKE, State.BRIEF, State.TOLD, State.BRIEFED)
+            assert row.state in (State.WAKE, State.HELD, State.BRIEF, State.TOLD, State.BRIEFED)
 
     def teardown(self) -> None:
         if not hasattr(self, "book"):
             return
+        self.the_agent_accepts()
+        self.book.now += timedelta(days=2)
+        self.what_is_held_is_decided_again()
+        assert not self.book.waiting(State.HELD)
         self.the_agent_accepts()
         self.the_brief_is_read()
         self.nothing_is_told_twice()

@@ -51,6 +51,7 @@ class Stage:
         self.house = bench.house()
         self.began: list[Began] = []
         self.claims = True
+        self.pings: list[tuple[str, str]] = []
         self._ended = threading.Event()
         self._begun = threading.Condition()
         monkeypatch.setattr(dispatch, "tick", self._tick)
@@ -62,7 +63,7 @@ class Stage:
 
     def begin(self, jobs: str, workers: int = 8) -> None:
         self.configure(jobs, workers)
-        links = Links(self._ended.set, lambda: None, self._fatal)
+        links = Links(self._ended.set, lambda: None, self._fatal, lambda job, word: self.pings.append((job.name, word)))
         self.dispatcher = Dispatcher(lambda: self.house, Troubles(), links)
         self.dispatcher.plan(NOW)
 
@@ -85,7 +86,7 @@ class Stage:
         run.claimed.set()
         assert run.may_end.wait(SECONDS)
         execution, judgement = Execution(now, now, 0), Judgement(Verdict.QUIET, "quiet", "")
-        house.ledger.record(entered, execution, judgement, lambda _view: Plan(), agent="")
+        house.ledger.record(entered, execution, judgement, lambda _view: Plan())
         return Ticked(entered.id, execution, judgement)
 
     def advance(self, seconds: float, begins: int = 0) -> list[Began]:
@@ -240,7 +241,8 @@ def test_a_schedule_that_was_changed_while_heartbeat_was_down_still_gets_its_fat
     stage.begin(TENS)
     stage.close()
     stage.configure(TENS.replace("*/10", "*/15"))
-    stage.dispatcher = Dispatcher(lambda: stage.house, Troubles(), Links(lambda: None, lambda: None, stage._fatal))
+    links = Links(lambda: None, lambda: None, stage._fatal, lambda _job, _word: None)
+    stage.dispatcher = Dispatcher(lambda: stage.house, Troubles(), links)
     stage.dispatcher.plan(at(47))
     assert stage.fates("check") == [(second, "skipped") for second in (10, 20, 30, 40)]
     stage.advance(47)

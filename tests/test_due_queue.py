@@ -210,7 +210,7 @@ def mark_told(state: Path, finding: Finding, now: datetime = NOW) -> None:
     with open_ledger(state / "ledger.db") as ledger:
         ledger.claim(run, "1:1")
         judgement = Judgement(Verdict.QUIET, "quiet", "")
-        ledger.record(run, Execution(now, now), judgement, lambda _view: Plan((decision,)), agent="")
+        ledger.record(run, Execution(now, now), judgement, lambda _view: Plan((decision,)))
         ledger.consume_brief(now)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heartbeat.faults import backoff_until, weigh
+from heartbeat.config.telling import IncidentSettings
+from heartbeat.faults import INCIDENT_AFTER, STALE_AFTER, backoff_until, weigh
 from heartbeat.model import FaultChange, Gate, JobState, Judgement, Source, Streak, Verdict, View
 
 NOW = datetime(2026, 6, 10, 8, tzinfo=UTC)
@@ -158,6 +160,44 @@ def test_a_failing_job_is_slowed_down_step_by_step_to_an_hour_at_most(faults: in
 
 def test_a_success_ends_the_slowing_down() -> None:
     assert backoff_until(JOB, weigh(JOB, QUIET, view(Streak(f"job:{JOB}", 9)), NOW), NOW) is None
+
+
+def opened(runs: int, *, last_ok_at: datetime | None, now: datetime = NOW, **limits: Any) -> bool:
+    """Whether the last of so many faults in a row makes an incident."""
+    before = view(Streak(f"job:{JOB}", runs - 1, "x", last_ok_at))
+    return weigh(JOB, FAILED, before, now, **limits)[0].opens
+
+
+@pytest.mark.parametrize("after", [1, 2, 10])
+def test_the_owner_says_how_many_faults_are_an_incident(after: int) -> None:
+    assert [opened(runs, last_ok_at=None, after=after) for runs in (after - 1 or after, after)] == [after == 1, True]
+
+
+def test_without_a_word_of_the_owner_the_limits_are_those_of_the_configuration() -> None:
+    assert IncidentSettings() == IncidentSettings(after=INCIDENT_AFTER, stale=STALE_AFTER)
+
+
+@pytest.mark.parametrize(("late", "opens"), [(timedelta(microseconds=-1), False), (timedelta(), True)])
+@pytest.mark.parametrize("stale", [timedelta(hours=26), timedelta(hours=1)])
+def test_one_fault_is_an_incident_when_the_last_success_is_long_ago(
+    late: timedelta, opens: bool, stale: timedelta
+) -> None:
+    assert opened(1, last_ok_at=NOW - stale - late, stale=stale) is opens
+
+
+def test_what_never_worked_is_an_incident_by_its_faults_alone() -> None:
+    assert not opened(2, last_ok_at=None, now=NOW + timedelta(days=1000))
+
+
+def test_a_source_goes_stale_by_itself() -> None:
+    streaks = [Streak(f"source:{JOB}/{name}", 0, "", NOW - timedelta(days=2)) for name in ("a", "b")]
+    changes = weigh(JOB, judged(Verdict.QUIET, bad("a"), ok("b")), view(*streaks), NOW)
+    assert [change.streak.subject for change in changes if change.opens] == [f"source:{JOB}/a"]
+
+
+def test_a_success_after_a_long_time_is_no_incident() -> None:
+    changes = weigh(JOB, QUIET, view(Streak(f"job:{JOB}", 0, "", NOW - timedelta(days=99))), NOW)
+    assert not any(change.opens for change in changes)
 
 
 def test_a_failing_source_does_not_slow_its_job_down() -> None:

@@ -16,7 +16,7 @@ from freezegun import freeze_time
 from heartbeat.beat import House, tick
 from heartbeat.clock import utc_now
 from heartbeat.job import load
-from heartbeat.model import Run, State, Verdict
+from heartbeat.model import Call, Reply, Run, State, Verdict
 from heartbeat.outbox import deliver_due
 from heartbeat.paths import find_home
 from heartbeat.schedule import identity_of
@@ -47,10 +47,10 @@ class Listener:
     told: list[tuple[datetime, str]] = field(default_factory=list)
     name: str = "listener"
 
-    def call(self, wake_id: str, prompt: str) -> str:
-        assert wake_id in prompt
-        self.told.append((utc_now(), prompt))
-        return "noted"
+    def call(self, call: Call) -> Reply:
+        assert call.wake_id in call.prompt
+        self.told.append((utc_now(), call.prompt))
+        return Reply("noted")
 
 
 @dataclass
@@ -68,7 +68,9 @@ class World:
         path.chmod(0o755)
 
     def configure(self, text: str) -> None:
-        (self.folder / "config.toml").write_text("[owner]\nzone = 'Europe/Berlin'\n" + text)
+        (self.folder / "config.toml").write_text(
+            "[owner]\nzone = 'Europe/Berlin'\n[budget]\nmin_gap = '0s'\nper_hour = 60\n" + text
+        )
 
     def live(self, start: datetime, hours: float, step: timedelta = timedelta(minutes=5)) -> None:
         """Let time pass, as the daemon would: what is due runs, what waits is delivered."""

@@ -36,6 +36,7 @@ from heartbeat.model import (
     LedgerFinding,
     Plan,
     QueueItem,
+    Reply,
     Run,
     Slot,
     SlotState,
@@ -43,6 +44,7 @@ from heartbeat.model import (
     State,
     Step,
     Streak,
+    Target,
     Urgency,
     Verdict,
     View,
@@ -59,6 +61,7 @@ JOB = "vip-mail"
 T0 = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
 OWNER = "4711:1234567"
 NOTHING_ELSE = Plan()
+CLAUDE = Target("claude")
 REPORTED = ("k", "a", "b", "old", "disk")
 """Keys that every script of these tests reports, so that the rules see what is known of them."""
 Decide = Callable[[View], tuple[Decision, ...]]
@@ -99,7 +102,7 @@ def record(
     run: Run | None = None,
     judgement: Judgement | None = None,
 ) -> tuple[str, str | None]:
-    """One whole run; the ids of the run and of its wake."""
+    """One whole run; the ids of the run and of the wake for it."""
     if run is None:
         run = a_run(minute, job)
         ledger.claim(run, OWNER)
@@ -107,19 +110,27 @@ def record(
     gate = Gate(verdict is Verdict.WAKE, findings=reported)
     judgement = judgement or Judgement(verdict, verdict.value, "because", gate=gate)
     execution = Execution(at(minute), at(minute), exit_code=0)
-    _plan, wake_id = ledger.record(
-        run, execution, judgement, lambda view: replace(plan, decisions=decide(view)), agent="claude"
-    )
+    _plan, wakes = ledger.record(run, execution, judgement, lambda view: replace(plan, decisions=decide(view)))
+    (wake_id,) = wakes or (None,)
     return run.id, wake_id
 
 
 def decision(
-    key: str, action: Action, change: Change = Change.NEW, view: View | None = None, *, rule: str = "", **more: Any
+    key: str,
+    action: Action,
+    change: Change = Change.NEW,
+    view: View | None = None,
+    *,
+    rule: str = "",
+    target: Target | None = None,
+    **more: Any,
 ) -> Decision:
     """With a *view*, about what it knows under the key."""
     known = view.known.get(key) if view else None
     finding = Finding(key, f"Title of {key}", **more)
-    return Decision(finding, action, change, rule or action.value, f"{action} it", known, (Step("a", "b", "c"),))
+    target = target or (CLAUDE if action is Action.WAKE else Target())
+    reason, trace = f"{action} it", (Step("a", "b", "c"),)
+    return Decision(finding, action, change, rule or action.value, reason, known, trace, target=target)
 
 
 def told(ledger: Ledger, minute: float, key: str = "k", **more: Any) -> LedgerFinding:
@@ -127,7 +138,7 @@ def told(ledger: Ledger, minute: float, key: str = "k", **more: Any) -> LedgerFi
     _run, wake_id = record(ledger, minute, lambda _view: (decision(key, Action.WAKE, **more),))
     assert wake_id is not None
     ledger.begin_wake(wake_id, OWNER, at(minute))
-    ledger.settle_wake(wake_id, "", at(minute))
+    ledger.settle_wake(wake_id, Reply(), (), at(minute))
     return only(ledger, key)
 
 
@@ -516,7 +527,7 @@ def test_a_recorded_run_is_read_back_whole(ledger: Ledger) -> None:
         Verdict.WAKE, "wake", "a reason", "a hint", Gate(True, sources=sources, data={"a": [1, None, "ü"]}), "above"
     )
     execution = Execution(at(0), at(1), 0, None, stdout=Captured(b"out", b"\xff\x00"), stderr=Captured(b"err"))
-    ledger.record(run, execution, judgement, lambda _view: Plan(), agent="claude")
+    ledger.record(run, execution, judgement, lambda _view: Plan())
     assert ledger.run(run.id) == replace(
         run,
         state="ended",
@@ -539,7 +550,7 @@ def test_the_text_above_the_gate_is_kept_only_for_a_wake(ledger: Ledger, verdict
     run = a_run(0)
     ledger.claim(run, OWNER)
     judgement = Judgement(verdict, "x", "y", context="above")
-    ledger.record(run, Execution(at(0), at(1), signal=9), judgement, lambda _view: Plan(), agent="claude")
+    ledger.record(run, Execution(at(0), at(1), signal=9), judgement, lambda _view: Plan())
     stored = ledger.run(run.id)
     assert (stored.context, stored.verdict, stored.signal, stored.exit_code) == ("", verdict, 9, None)
 
@@ -554,7 +565,7 @@ def test_output_is_kept_up_to_its_limit_and_the_rest_counted(
     execution = Execution(at(0), at(0), **streams)  # type: ignore[arg-type]  # the stream's name is a parameter
     run = a_run(0)
     ledger.claim(run, OWNER)
-    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda _view: Plan(), agent="")
+    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda _view: Plan())
     kept = getattr(ledger.run(run.id), stream)
     assert kept.dropped == max(over, 0)
     assert kept.head == whole[:head]
@@ -565,7 +576,7 @@ def test_output_that_was_cut_before_keeps_an_honest_count(ledger: Ledger) -> Non
     run = a_run(0)
     ledger.claim(run, OWNER)
     execution = Execution(at(0), at(0), stdout=Captured(b"h" * 9000, b"t" * 100, 7))
-    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda _view: Plan(), agent="")
+    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda _view: Plan())
     kept = ledger.run(run.id).stdout
     assert kept == Captured(b"h" * 8192, b"t" * 100, 7 + 9000 - 8192)
 
@@ -613,7 +624,7 @@ def test_an_abandoned_run_and_its_slot_are_interrupted(ledger: Ledger) -> None:
 
 def test_what_a_process_that_is_gone_was_doing_is_found_and_not_changed(ledger: Ledger) -> None:
     gone, lives = a_run(0, "a"), a_run(0, "b")
-    sent, waits = waking(ledger, 0, "c"), waking(ledger, 1, "d")
+    sent, waits = waking(ledger, 0, "c"), waking(ledger, 1, "d", target=Target("codex"))
     ledger.claim(gone, "1:1")
     ledger.claim(lives, "2:2")
     ledger.begin_wake(sent, "1:1", at(2))
@@ -723,7 +734,7 @@ def test_what_a_run_with_other_options_did_not_report_is_unsure_until_it_is_repo
 
     def record_with(minute: float, options: str, *keys: str, verdict: Verdict = Verdict.QUIET, ok: bool = True) -> None:
         def choose(view: View) -> tuple[Decision, ...]:
-            more = {"when_absent": WhenAbsent.RETRACT}
+            more: dict[str, Any] = {"when_absent": WhenAbsent.RETRACT}
             return tuple(decision(key, Action.DUPLICATE, Change.SAME, view, **more) for key in keys)
 
         gate = Gate(wake=False, sources=(Source("s", ok=ok),))
@@ -781,7 +792,7 @@ def test_decisions_are_read_back_in_order_with_their_traces(ledger: Ledger) -> N
 
     run_id, _wake = record(ledger, 0, decide)
     read = ledger.decisions(run_id)
-    assert [made for _id, made in read] == list(decide(View(state_of(ledger))))
+    assert [made for _id, made in read] == [replace(each, target=Target()) for each in decide(View(state_of(ledger)))]
     assert [finding_id for finding_id, _made in read] == [only(ledger, "b").id, only(ledger, "a").id, None]
     with pytest.raises(NotFound):
         ledger.decisions("run_x")
@@ -868,8 +879,18 @@ def test_an_update_withdraws_what_it_replaces_while_that_is_untold(ledger: Ledge
     new, old = ledger.findings(key="k")
     assert (old.current, old.reason, new.current) == (False, f"replaced by {new.id}", True)
     if first_wake:
-        assert ledger.wake(first_wake).state == "cancelled"
-        assert ledger.begin_wake(first_wake, OWNER, at(2)) is None
+        begun = ledger.begin_wake(first_wake, OWNER, at(2))
+        assert begun is not None, "what replaces it is for the same target, so that it shares the wake"
+        assert [row.id for row in begun.findings] == [new.id]
+
+
+def test_a_wake_whose_only_finding_is_replaced_by_one_for_another_target_is_cancelled(ledger: Ledger) -> None:
+    first_wake = waking(ledger, 0, "k")
+    other = Target("codex")
+    record(ledger, 1, lambda view: (decision("k", Action.WAKE, Change.NEW, view, target=other, version="2"),))
+    assert states(ledger) == [State.WITHDRAWN, State.WAKE]
+    assert ledger.wake(first_wake).state == "cancelled"
+    assert ledger.begin_wake(first_wake, OWNER, at(2)) is None
 
 
 def test_a_wake_that_loses_one_finding_carries_the_rest(ledger: Ledger) -> None:
@@ -898,7 +919,7 @@ def test_what_is_with_the_agent_right_now_is_not_withdrawn(ledger: Ledger) -> No
 
     record(ledger, 1, decide)
     assert sending == [True]
-    ledger.settle_wake(wake_id, "", at(2))
+    ledger.settle_wake(wake_id, Reply(), (), at(2))
     assert states(ledger) == [State.TOLD, State.WAKE]
 
 
@@ -1045,7 +1066,7 @@ def test_a_wake_is_handed_over_by_one_process_at_a_time(ledger: Ledger) -> None:
 def test_a_settled_wake_has_told_its_findings(ledger: Ledger) -> None:
     wake_id = waking(ledger, 0, "a", "b")
     ledger.begin_wake(wake_id, OWNER, at(1))
-    ledger.settle_wake(wake_id, "done", at(2))
+    ledger.settle_wake(wake_id, Reply("done"), (), at(2))
     wake = ledger.wake(wake_id)
     assert (wake.state, wake.reply, wake.settled_at, wake.error) == ("settled", "done", at(2), "")
     assert [(attempt.outcome, attempt.ended_at) for attempt in wake.history] == [("accepted", at(2))]
@@ -1068,7 +1089,7 @@ def test_a_postponed_wake_is_due_at_its_next_instant(ledger: Ledger) -> None:
 
 
 def test_due_wakes_come_oldest_first(ledger: Ledger) -> None:
-    first, second = waking(ledger, 0, "a"), waking(ledger, 1, "b")
+    first, second = waking(ledger, 0, "a"), waking(ledger, 1, "b", target=Target("codex"))
     ledger.begin_wake(first, OWNER, at(1))
     ledger.postpone_wake(first, "503", at(5), at(1))
     assert ledger.due_wakes(at(9)) == [first, second]
@@ -1113,7 +1134,7 @@ def test_neither_a_retraction_nor_an_ended_condition_is_lost_with_its_wake(ledge
 
 
 def test_wakes_of_a_process_that_is_gone_are_due_again(ledger: Ledger) -> None:
-    gone, lives, waits = waking(ledger, 0, "a"), waking(ledger, 1, "b"), waking(ledger, 2, "c")
+    gone, lives, waits = (waking(ledger, n, key, target=Target(key)) for n, key in enumerate("abc"))
     ledger.begin_wake(gone, "1:1", at(3))
     ledger.begin_wake(lives, "2:2", at(3))
     ledger.begin_wake(waits, "2:2", at(3))
@@ -1174,7 +1195,7 @@ def _to_state(ledger: Ledger, wake_id: str, state: str) -> None:
     if state in ("sending", "settled"):
         ledger.begin_wake(wake_id, OWNER, at(1))
     if state == "settled":
-        ledger.settle_wake(wake_id, "", at(1))
+        ledger.settle_wake(wake_id, Reply(), (), at(1))
     elif state == "failed":
         ledger.give_up_wake(wake_id, "x", at(1))
     elif state == "cancelled":
@@ -1196,7 +1217,7 @@ def test_a_wake_in_the_wrong_state_is_left_alone(ledger: Ledger, state: str, ver
     _to_state(ledger, wake_id, state)
     before = (ledger.wake(wake_id), only(ledger))
     calls: dict[str, Callable[[], None]] = {
-        "settle": lambda: ledger.settle_wake(wake_id, "", at(2)),
+        "settle": lambda: ledger.settle_wake(wake_id, Reply(), (), at(2)),
         "postpone": lambda: ledger.postpone_wake(wake_id, "", at(3), at(2)),
         "give_up": lambda: ledger.give_up_wake(wake_id, "", at(2)),
         "retry": lambda: ledger.retry_wake(wake_id, at(2)),
@@ -1216,7 +1237,7 @@ def test_a_wake_in_the_wrong_state_is_left_alone(ledger: Ledger, state: str, ver
         lambda ledger: ledger.decisions("x"),
         lambda ledger: ledger.abandon("x", "", T0),
         lambda ledger: ledger.begin_wake("x", OWNER, T0),
-        lambda ledger: ledger.settle_wake("x", "", T0),
+        lambda ledger: ledger.settle_wake("x", Reply(), (), T0),
         lambda ledger: ledger.postpone_wake("x", "", T0, T0),
         lambda ledger: ledger.give_up_wake("x", "", T0),
         lambda ledger: ledger.retry_wake("x", T0),
@@ -1247,7 +1268,7 @@ def test_nothing_is_listed_under_a_name_that_cannot_be_decoded(ledger: Ledger) -
 
 
 def test_wakes_and_findings_are_listed_newest_first_by_state(ledger: Ledger) -> None:
-    first, second = waking(ledger, 0, "a"), waking(ledger, 1, "b")
+    first, second = waking(ledger, 0, "a"), waking(ledger, 1, "b", target=Target("codex"))
     ledger.cancel_wake(first, "", at(2))
     record(ledger, 3, lambda _view: (decision("c", Action.BRIEF),), job="other")
     assert [wake.id for wake in ledger.wakes()] == [second, first]
@@ -1299,7 +1320,7 @@ def test_an_agent_has_incidents_too(ledger: Ledger) -> None:
     assert opened is not None
     assert ledger.fault("agent:claude", "unreachable", "again", at(1)) is None
     assert ledger.incidents() == [opened]
-    assert ledger.recover("agent:claude", at(2)) == replace(opened, resolved_at=at(2))
+    assert ledger.recover("agent:claude", at(2)) == replace(opened, resolved_at=at(2), tell_at=None)
     assert ledger.recover("agent:claude", at(3)) is None
 
 
@@ -1455,7 +1476,7 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
     counts = ledger.prune(at(days(31)), DAY * 7, 10)
     assert counts == {
         "queue": 0, "findings": 1, "wakes": 1, "runs": 3, "incidents": 1, "briefs": 1, "slots": 4, "scopes": 0,
-        "clock_events": 1, "outputs": 0,
+        "clock_events": 1, "outputs": 0, "messages": 0, "holds": 0, "overrides": 0,
     }  # fmt: skip
     assert [row.finding.key for row in ledger.findings()] == ["new"]
     assert len(ledger.runs()) == 1
@@ -1466,7 +1487,8 @@ def test_pruning_removes_what_is_old_and_settled(ledger: Ledger) -> None:
 
 
 def test_pruning_keeps_what_has_not_been_told(ledger: Ledger) -> None:
-    record(ledger, 0, lambda _view: (decision("brief", Action.BRIEF), decision("held", Action.HOLD)))
+    record(ledger, 0, lambda _view: (decision("brief", Action.BRIEF),))
+    held_id, _none = record(ledger, 0.5, lambda _view: (decision("held", Action.HOLD),))
     run_id, wake_id = record(ledger, 1, lambda _view: (decision("wake", Action.WAKE),))
     running = a_run(2)
     ledger.claim(running, OWNER)
@@ -1477,7 +1499,7 @@ def test_pruning_keeps_what_has_not_been_told(ledger: Ledger) -> None:
     record(ledger, 4, job="other")
     ledger.prune(at(days(400)), DAY, 0)
     assert sorted(row.finding.key for row in ledger.findings()) == ["brief", "held", "wake"]
-    assert [run.id for run in ledger.runs(JOB)] == [running.id, run_id]
+    assert [run.id for run in ledger.runs(JOB)] == [running.id, run_id, held_id]
     assert ledger.due_wakes(at(9)) == [wake_id]
     assert len(ledger.incidents()) == 2
     assert ledger.queue(at(0)) == [waiting]
@@ -1557,7 +1579,6 @@ def test_outputs_of_older_runs_of_each_job_go_with_their_duplicates(ledger: Ledg
                     decision("x", Action.DROP, Change.RETRACTION),
                 )
             ),
-            agent="",
         )
         ids.append(run.id)
     assert ledger.prune(at(4), DAY, 1)["outputs"] == 3
@@ -1569,12 +1590,14 @@ def test_outputs_of_older_runs_of_each_job_go_with_their_duplicates(ledger: Ledg
     assert ledger.prune(at(4), DAY, 1)["outputs"] == 0
 
 
-def test_the_text_for_a_wake_that_waits_is_kept(ledger: Ledger) -> None:
-    run = a_run(0)
+@pytest.mark.parametrize("action", [Action.WAKE, Action.HOLD])
+def test_the_text_for_what_waits_for_the_agent_is_kept(ledger: Ledger, action: Action) -> None:
+    waking(ledger, 0, "other")
+    run = a_run(0, slot=False)
     ledger.claim(run, OWNER)
     judgement = Judgement(Verdict.WAKE, "", "", context="above")
-    plan = Plan((decision("k", Action.WAKE),))
-    ledger.record(run, Execution(at(0), at(0)), judgement, lambda _view: plan, agent="")
+    plan = Plan((decision("k", action),))
+    ledger.record(run, Execution(at(0), at(0)), judgement, lambda _view: plan)
     ledger.prune(at(days(99)), DAY, 0)
     assert ledger.run(run.id).context == "above"
 
@@ -1598,7 +1621,7 @@ def test_any_text_is_stored_and_costs_nothing_else(ledger: Ledger, odd: str) -> 
     assert ledger.enqueue(an_item(message=odd), at(0))[0].message == readable
     wake_id = waking(ledger, 1, "w")
     ledger.begin_wake(wake_id, OWNER, at(1))
-    ledger.settle_wake(wake_id, odd, at(1))
+    ledger.settle_wake(wake_id, Reply(odd), (), at(1))
     assert ledger.wake(wake_id).reply == readable
 
 
@@ -1614,7 +1637,6 @@ def report(ledger: Ledger, minute: float, keys: Collection[str]) -> list[Change]
         Execution(at(minute), at(minute)),
         judgement,
         lambda view: Plan(decide(judgement, view, Rules(), at(0))),
-        agent="",
     )
     return [made.change for made in plan.decisions]
 
@@ -1665,7 +1687,7 @@ def test_a_clock_set_back_breaks_nothing(ledger: Ledger) -> None:
     ledger.postpone_wake(wake_id, "x", at(30), at(20))
     assert ledger.due_wakes(at(30)) == [wake_id]
     ledger.begin_wake(wake_id, OWNER, at(-10))
-    ledger.settle_wake(wake_id, "", at(-20))
+    ledger.settle_wake(wake_id, Reply(), (), at(-20))
     assert [item.finding.key for item in ledger.consume_brief(at(-30)).items] == ["b"]
     assert ledger.consume_brief(at(-40)).items == ()
     ledger.prune(at(-100), DAY, 5)

@@ -17,7 +17,7 @@ import pytest
 from heartbeat import beat
 from heartbeat.agents.command import REPLY_LIMIT
 from heartbeat.errors import AgentError, LedgerError
-from heartbeat.model import State, Wake
+from heartbeat.model import Call, Reply, State, Wake
 from heartbeat.outbox import deliver, deliver_due
 from tests.conftest import CONFIG, FOREVER, Bench, Place, at, wait_for
 
@@ -27,9 +27,8 @@ BLOCK = re.compile(r"-----BEGIN FINDINGS (\w+)-----\n(.*)\n-----END FINDINGS \1-
 def wake(bench: Bench, *findings: dict[str, Any], minutes: float = 0, **more: Any) -> str:
     """A wake that waits, and its id."""
     bench.place.finds(*(findings or ({"key": "k", "title": "A meeting"},)), **more)
-    ticked = bench.tick(minutes)
-    assert ticked.wake_id is not None
-    return ticked.wake_id
+    (wake_id,) = bench.tick(minutes).wakes
+    return wake_id
 
 
 def send(bench: Bench, wake_id: str, minutes: float = 0, **more: Any) -> Wake:
@@ -102,7 +101,8 @@ def test_an_agent_that_does_not_read_its_prompt_may_still_accept(bench: Bench) -
 def test_a_reply_of_any_length_is_read_and_its_beginning_kept(bench: Bench) -> None:
     agent(bench, "cat > /dev/null; head -c 5000000 /dev/zero | tr '\\0' 'a'")
     sent = send(bench, wake(bench))
-    assert (sent.state, sent.reply) == ("settled", "a" * REPLY_LIMIT)
+    mark = "\n[cut here]"
+    assert (sent.state, sent.reply) == ("settled", "a" * (REPLY_LIMIT - len(mark)) + mark)
 
 
 def test_a_reply_that_is_no_text_is_kept_as_far_as_it_goes(bench: Bench) -> None:
@@ -142,8 +142,8 @@ def test_a_prompt_among_the_arguments_is_one_argument(bench: Bench) -> None:
 def test_a_prompt_too_long_for_an_argument_is_a_failure_that_says_what_to_do(bench: Bench) -> None:
     bench.place.configure(CONFIG.replace('agent.sh"]', 'agent.sh", "{prompt}"]'))
     sent = send(bench, wake(bench, data="x" * 1_000_000))
-    assert sent.state == "pending"
-    assert "hand over text on stdin" in sent.error
+    assert sent.state == "failed"
+    assert "write {prompt_file}" in sent.error
     assert len(sent.error) < 500
 
 
@@ -219,7 +219,7 @@ class Asked:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    def call(self, wake_id: str, prompt: str) -> str:
+    def call(self, call: Call) -> Reply:
         raise self.error
 
 
@@ -252,9 +252,12 @@ def test_whatever_breaks_at_the_agent_the_wake_waits_again(bench: Bench, error: 
 def test_after_the_last_attempt_the_findings_are_in_the_brief_with_one_incident(bench: Bench) -> None:
     bench.place.configure(CONFIG.replace("[jobs.check]", "attempts = 2\n[jobs.check]"))
     bench.place.file("agent.status", "1")
-    first, second = wake(bench, {"key": "a"}), wake(bench, {"key": "b"})
+    first = wake(bench, {"key": "a"})
+    assert send(bench, first, 0.5).state == "pending"
+    second = wake(bench, {"key": "b"})
+    assert first != second
+    assert send(bench, second, 1).state == "pending"
     for wake_id in (first, second):
-        assert send(bench, wake_id, 1).state == "pending"
         assert send(bench, wake_id, 2).state == "failed"
         assert send_nothing(bench, wake_id)
     brief = bench.ledger.brief(at(3))
@@ -417,9 +420,15 @@ def test_a_wake_whose_job_was_removed_is_sent_with_the_agents_own_instruction(be
     assert (bench.place.folder / "prompt.txt").read_text().startswith("In general.\n")
 
 
+def apart(bench: Bench, number: int, minutes: float = 0) -> str:
+    """A wake that shares nothing with those of other numbers: its agent is to be called in another way."""
+    bench.place.configure(f"{CONFIG}[jobs.check.agent]\nmodel = 'model-{number}'\n")
+    return wake(bench, {"key": f"k{number}"}, minutes=minutes)
+
+
 def test_every_wake_that_is_due_is_sent_oldest_first_and_no_other(bench: Bench) -> None:
-    ids = [wake(bench, {"key": f"k{number}"}, minutes=number) for number in range(3)]
-    late = wake(bench, {"key": "late"}, minutes=10)
+    ids = [apart(bench, number, number) for number in range(3)]
+    late = apart(bench, 3, 10)
     bench.now = at(5)
     assert deliver_due(bench.house()) == 3
     assert bench.place.agent_calls == ids

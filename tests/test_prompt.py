@@ -40,7 +40,9 @@ def kept(finding: Finding, change: Change = Change.NEW, finding_id: str = "fnd_1
 def prompt(
     *findings: LedgerFinding, context: str = "", data: Any = None, instruction: str = "Look.", job: str = "vip-mail"
 ) -> str:
-    wake = Wake("wake_1", job, "run_1", "claude", "sending", NOW, findings=findings)
+    wake = Wake(
+        "wake_1", job, "run_1", "claude", "sending", NOW, findings=tuple(replace(each, job=job) for each in findings)
+    )
     run = Run("run_1", job, "schedule", NOW, NOW, context=context, data=data)
     return render(wake, run, instruction, mark=MARK, now=NOW.astimezone(ZoneInfo("Europe/Berlin")))
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,8 +39,11 @@ from heartbeat.model import (
     FaultChange,
     Finding,
     Gate,
+    Interruption,
     JobState,
     Judgement,
+    LedgerFinding,
+    Past,
     Plan,
     QueueItem,
     Run,
@@ -48,6 +51,8 @@ from heartbeat.model import (
     SlotState,
     Step,
     Streak,
+    Target,
+    Usage,
     Verdict,
     View,
 )
@@ -81,8 +86,17 @@ def record(ledger: SqliteLedger, minute: float, *keys: str, body: str = "") -> s
 
     reported = tuple(Finding(key, key) for key in keys)
     judgement = Judgement(Verdict.QUIET, "quiet", "because", gate=Gate(False, findings=reported))
-    ledger.record(run, Execution(at(minute), at(minute)), judgement, choose, agent="claude")
+    ledger.record(run, Execution(at(minute), at(minute)), judgement, choose)
     return run.id
+
+
+def wake(ledger: SqliteLedger, minute: float, target: Target = Target("claude")) -> str:  # noqa: B008 - frozen
+    """The id of a wake that waits."""
+    run = Run(new_id("run", at(minute)), "wakes", "manual", None, at(minute))
+    ledger.claim(run, "1:1")
+    plan = Plan((Decision(Finding("w", "w"), Action.WAKE, Change.NEW, "wake", "", target=target),))
+    _plan, (wake_id,) = ledger.record(run, Execution(at(0), at(0)), Judgement(Verdict.WAKE, "", ""), lambda _: plan)
+    return wake_id
 
 
 def record_until_it_fails(ledger: SqliteLedger, findings: int, body: str) -> None:
@@ -309,6 +323,69 @@ def test_slots_of_the_first_format_keep_their_fates_and_schedules_go_on(tmp_path
         assert ledger.clock_events() == []
 
 
+FOURTH_FORMAT = """
+    INSERT INTO jobs (job, anchor_at) VALUES ('job', :at);
+    INSERT INTO runs (id, job, trigger, owner, state, started_at, ended_at, verdict)
+    VALUES ('run_1', 'job', 'manual', '1:1', 'ended', :at, :at, 'wake');
+    INSERT INTO slots VALUES ('job', :at, :at, 1, 'ran', '', 'run_1', 1, :at);
+    INSERT INTO clock_events VALUES (:at, 'back', -1.0, '');
+    INSERT INTO scopes VALUES ('job', 'part', :at);
+    INSERT INTO streaks VALUES ('job:job', 3, 'exit 1', NULL);
+    INSERT INTO incidents (id, subject, code, message, opened_at) VALUES ('inc_1', 'job:job', 'failed', 'exit 1', :at);
+    INSERT INTO briefs VALUES ('brief_1', NULL, :at, 1);
+    INSERT INTO queue (id, key, message, due_at, source, urgency, created_at)
+    VALUES ('item_1', 'rent', 'pay', :at, '', 'normal', :at);
+    INSERT INTO queue_imports VALUES ('rent', :at);
+    INSERT INTO wakes (id, job, run_id, agent, state, created_at, next_attempt_at, attempts)
+    VALUES ('wake_1', 'job', 'run_1', 'claude', 'pending', :at, :at, 3),
+    ('wake_2', 'job', 'run_1', 'claude', 'settled', :at, NULL, 1);
+    INSERT INTO attempts VALUES ('wake_1', 1, :at, :at, 'failed', '503'), ('wake_1', 2, :at, :at, 'interrupted', ''),
+    ('wake_1', 3, :at, :at, 'failed', '503'), ('wake_2', 1, :at, :at, 'accepted', '');
+    INSERT INTO findings (id, job, key, version, change, state, rule, reason, current, first_seen_at, last_seen_at,
+    run_id, wake_id, title, kind, body, urgency, source, url, origin, when_absent, data)
+    SELECT 'fnd_' || state, 'job', state, '', 'new', state, 'x', '', 1, :at, :at, 'run_1', wake, state, '', '', urgency,
+    '', '', 'owner', 'keep', 'null' FROM (
+    SELECT 'held' AS state, NULL AS wake, 'normal' AS urgency UNION ALL SELECT 'wake', 'wake_1', 'critical'
+    UNION ALL SELECT 'told', 'wake_2', 'high' UNION ALL SELECT 'brief', NULL, 'low');
+    INSERT INTO finding_events SELECT id, :at, state, rule, '', run_id, wake_id, NULL FROM findings;
+    INSERT INTO decisions SELECT 'run_1', rowid, id, key, title, 'wake', 'new', 'x', '', '[]' FROM findings;
+"""
+
+
+def test_a_ledger_of_the_fourth_format_keeps_all_that_is_in_it_and_goes_on(tmp_path: Path, path: Path) -> None:
+    path.parent.mkdir()
+    database = open_file(path, migrations=migrations_with(tmp_path, count=4))
+    with database.writing() as db:
+        for statement in FOURTH_FORMAT.split(";")[:-1]:
+            db.execute(statement, {"at": "2026-06-10T08:00:00.000000Z"})
+        before = rows_of(db)
+    assert all(before.values()), "it has something in each table"
+    database.close()
+    with open_ledger(path, check=True) as ledger:
+        with database_of(ledger).reading() as db:
+            after = rows_of(db)
+        # What was held had no end: it is decided at once. Only what failed counts as a failure.
+        held, wake = ledger.finding("fnd_held"), ledger.wake("wake_1")
+        assert (held.held_until, held.events[0].trace) == (T0, ())
+        assert (wake.attempts, wake.failures, wake.profile, wake.brief_id) == (3, 2, "", None)
+        assert [attempt.outcome for attempt in wake.history] == ["failed", "interrupted", "failed"]
+        assert ledger.past(at(1)).interruptions == (Interruption(T0, critical=True), Interruption(T0))
+        assert (ledger.past(at(1)).joinable, ledger.past(at(1)).spending) == (frozenset(), ())
+        assert ledger.view("job", ["told"], at(1)).known["told"].since == T0
+        assert ledger.next_due(at(1)) == T0
+        assert ledger.decide_held(hold_on, at(1)) == ()
+        assert [run.id for run, _decided in ledger.decided_since(T0)] == ["run_1"]
+        assert ledger.begin_wake("wake_1", "1:1", at(1)) is not None
+    # Columns are only ever added, at the end.
+    assert {table: [row[: len(rows[0])] for row in after[table]] for table, rows in before.items()} == before
+
+
+def rows_of(db: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """All that is in each table that can hold something."""
+    tables = [row["name"] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    return {table: [tuple(row) for row in db.execute(f"SELECT * FROM {table}")] for table in tables}
+
+
 @pytest.mark.parametrize(
     "last",
     ["CREATE TABLE broken (;", "INSERT INTO nowhere VALUES (1);", "SELECT 1; SELECT 2", "CREATE TABLE jobs (x);"],
@@ -456,10 +533,11 @@ INSTANTS = {
     "slots": ("slot_at", "last_at", "at"),
     "clock_events": ("at",),
     "runs": ("slot_at", "started_at", "ended_at"),
-    "findings": ("first_seen_at", "last_seen_at", "useful_until", "starts_at", "occurred_at"),
+    "findings": ("first_seen_at", "last_seen_at", "useful_until", "starts_at", "occurred_at", "held_until"),
     "finding_events": ("at",),
     "wakes": ("created_at", "next_attempt_at", "useful_until", "settled_at"),
     "attempts": ("started_at", "ended_at"),
+    "holds": ("until", "since"),
     "streaks": ("last_ok_at",),
     "incidents": ("opened_at", "resolved_at"),
     "briefs": ("until",),
@@ -473,7 +551,12 @@ WORDS = {
     "decisions": ("action", "change"),
     "queue": ("urgency",),
 }
-VALUES = {"runs": ("sources", "data"), "findings": ("data",), "decisions": ("trace",)}
+VALUES = {
+    "runs": ("sources", "data"),
+    "findings": ("data",),
+    "finding_events": ("trace",),
+    "decisions": ("trace",),
+}
 GARBAGE = [
     *((table, column, "2020-garbage") for table, columns in INSTANTS.items() for column in columns),
     *((table, column, "2020-01-01T00:00:00") for table, columns in INSTANTS.items() for column in columns),
@@ -495,13 +578,17 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         run = Run("run_1", "job", "schedule", at(2), at(2))
         ledger.claim(run, "1:1")
         streak = FaultChange(Streak("job:job", 3, "gone", at(0)), opens=True, code="failed")
-        told = Decision(Finding("told", "Told"), Action.WAKE, Change.NEW, "wake", "why", trace=(Step("a", "b", "c"),))
+        step = Step("a", "b", "c")
+        told = Decision(
+            Finding("told", "Told"), Action.WAKE, Change.NEW, "wake", "why", trace=(step,), target=Target("claude")
+        )
+        held = Decision(Finding("held", "Held"), Action.HOLD, Change.NEW, "quiet_hours", "night", until=at(90))
         judgement = Judgement(Verdict.WAKE, "wake", "because", gate=Gate(True))
-        plan = Plan((told,), (streak,), at(3))
-        _plan, wake_id = ledger.record(run, Execution(at(2), at(2)), judgement, lambda _view: plan, agent="claude")
-        assert wake_id is not None
+        plan = Plan((told, held), (streak,), at(3))
+        _plan, (wake_id,) = ledger.record(run, Execution(at(2), at(2)), judgement, lambda _view: plan)
         ledger.begin_wake(wake_id, "1:1", at(3))
-        ledger.postpone_wake(wake_id, "busy", at(4), at(4))
+        ledger.postpone_wake(wake_id, "busy", at(4), at(4), usage=Usage(1, 2, 0.5))
+        ledger.hold_agent("claude", at(70), "429", at(4))
         record(ledger, 5, "waits")
         ledger.pass_over([("job", Fate(SlotState.MISSED, at(6), at(9), "late", 4))], at(10))
         ledger.note_clock(ClockEvent(at(6), "suspend", 180.0, ""))
@@ -521,6 +608,10 @@ def readings(path: Path) -> list[Callable[[SqliteLedger], object]]:
         lambda ledger: ledger.view("job", ["told", "briefed", "waits"], at(99)),
         lambda ledger: ledger.orphaned(lambda _owner: False),
         lambda ledger: ledger.due_wakes(at(99)),
+        lambda ledger: ledger.next_due(at(99)),
+        lambda ledger: ledger.past(at(99)),
+        lambda ledger: ledger.waiting(),
+        lambda ledger: list(ledger.decided_since(at(0))),
         lambda ledger: ledger.brief(at(99)),
         lambda ledger: ledger.queue(at(99)),
         lambda ledger: ledger.queue(at(99), waiting_only=True),
@@ -534,6 +625,8 @@ def readings(path: Path) -> list[Callable[[SqliteLedger], object]]:
         lambda ledger: ledger.wakes(),
         lambda ledger: ledger.incidents(),
         # These read what they are about to change.
+        lambda ledger: ledger.decide_held(hold_on, at(99)),
+        lambda ledger: ledger.release_agent("claude", at(99)),
         lambda ledger: [ledger.begin_wake(wake_id, "1:1", at(99)) for wake_id in ids_in(path, "wakes")],
         lambda ledger: ledger.recover("job:job", at(99)),
         lambda ledger: ledger.enqueue(QueueItem("", "rent", "pay more", at(5)), T0),
@@ -544,6 +637,10 @@ def readings(path: Path) -> list[Callable[[SqliteLedger], object]]:
         lambda ledger: ledger.interrupt(lambda _owner: False, at(99)),
         lambda ledger: ledger.prune(at(999_999), timedelta(days=1), 0),
     ]
+
+
+def hold_on(held: Sequence[LedgerFinding], _past: Past) -> list[Decision]:
+    return [Decision(row.finding, Action.HOLD, Change.SAME, "again", "", until=at(999)) for row in held]
 
 
 def ids_in(path: Path, table: str) -> list[str]:
@@ -598,7 +695,10 @@ def test_a_format_below_zero_is_damage(full_path: Path) -> None:
     [
         ("UPDATE findings SET key = 'the same'", "UNIQUE constraint failed"),
         ("INSERT INTO jobs SELECT * FROM jobs", "UNIQUE constraint failed"),
-        ("INSERT INTO attempts VALUES ('no such wake', 1, '', NULL, 'running', '')", "FOREIGN KEY constraint failed"),
+        (
+            "INSERT INTO attempts (wake_id, number, started_at, outcome) VALUES ('no such wake', 1, '', 'running')",
+            "FOREIGN KEY constraint failed",
+        ),
         ("UPDATE runs SET state = 'our mistake'", "CHECK constraint failed"),
         ("UPDATE runs SET owner = NULL", "NOT NULL constraint failed"),
         ("UPDATE runs SET exit_code = 'x'", "cannot store TEXT value in INTEGER column"),
@@ -840,7 +940,7 @@ def test_threads_share_one_ledger(path: Path) -> None:
         for minute in range(10):
             run = Run(new_id("run", T0), f"job{number}", "schedule", at(minute), at(minute))
             ledger.claim(run, "1:1")
-            ledger.record(run, Execution(T0, T0), Judgement(Verdict.QUIET, "", ""), lambda _view: Plan(), agent="")
+            ledger.record(run, Execution(T0, T0), Judgement(Verdict.QUIET, "", ""), lambda _view: Plan())
             ledger.runs()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
@@ -922,6 +1022,7 @@ def test_what_is_known_is_found_by_its_keys_and_not_by_its_job(path: Path) -> No
     [
         *("record", "brief", "decisions", "due_wakes", "last_runs", "queue", "overtaken", "prune"),
         *("states", "state", "enlist", "pass_over", "claim", "slots", "slot"),
+        *("wake", "past", "next_due", "decide_held", "waiting", "decided_since", "release"),
     ],
 )
 def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
@@ -929,6 +1030,13 @@ def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
     run_id = record(ledger, 0, "a")
     ledger.enqueue(QueueItem("", "rent", "pay", at(5)), T0)
     calls: dict[str, Callable[[], object]] = {
+        "wake": lambda: wake(ledger, 1),
+        "past": lambda: ledger.past(at(1)),
+        "next_due": lambda: ledger.next_due(at(1)),
+        "decide_held": lambda: ledger.decide_held(hold_on, at(1)),
+        "waiting": ledger.waiting,
+        "decided_since": lambda: list(ledger.decided_since(at(0))),
+        "release": lambda: ledger.release_agent("a", at(2)),
         "record": lambda: record(ledger, 1, "a", "b"),
         "brief": lambda: ledger.brief(at(1)),
         "decisions": lambda: ledger.decisions(run_id, "fnd_x"),
@@ -947,13 +1055,15 @@ def test_no_everyday_query_reads_a_whole_table(path: Path, call: str) -> None:
     }
     details = plan_of(ledger, calls[call])
     ledger.close()
-    # These are as many as the owner has jobs, items in the queue, briefs a day or sources.
+    # These are as many as the owner has jobs, items in the queue, briefs a day, sources or agents.
     small = (
         "SCAN jobs",
         "SCAN queue",
         "SCAN briefs",
         "SCAN incidents",
         "SCAN passing",
+        "SCAN holds",
+        "SCAN overrides",
         "SCAN (subquery",
         "SCAN CONSTANT",
     )
@@ -1009,7 +1119,7 @@ def test_pruning_many_jobs_is_few_commits(path: Path) -> None:
         ledger.prune(at(999_999), timedelta(days=1), 1)
         db.set_trace_callback(None)
     ledger.close()
-    assert statements.count("COMMIT") <= 12
+    assert statements.count("COMMIT") <= 15
 
 
 def test_a_claim_and_a_record_are_one_commit_each_and_few_statements(path: Path) -> None:
@@ -1031,11 +1141,11 @@ def test_a_claim_and_a_record_are_one_commit_each_and_few_statements(path: Path)
         ledger.claim(run, "1:1")
         reported = tuple(Finding(key, key) for key in "abcde")
         judgement = Judgement(Verdict.QUIET, "quiet", "because", gate=Gate(False, findings=reported))
-        ledger.record(run, Execution(at(1), at(1)), judgement, duplicates, agent="")
+        ledger.record(run, Execution(at(1), at(1)), judgement, duplicates)
         db.set_trace_callback(None)
     ledger.close()
     assert statements.count("COMMIT") == 2
-    assert len(statements) <= 35
+    assert len(statements) <= 40
 
 
 def test_ten_thousand_findings_are_one_run(path: Path) -> None:

@@ -142,7 +142,7 @@ def test_what_was_found_is_used(tmp_path: Path) -> None:
     init(home_at(tmp_path), MUCH, NOW)
     config = load_in(tmp_path)
     agent = config.settings.agent
-    assert (agent.kind, agent.command[:2]) == ("command", ("/home/me/bin/claude", "-p"))
+    assert (agent.kind, agent.command) == ("claude", ("/home/me/bin/claude",))
     assert agent.env["PATH"] == "/home/me/bin:/opt/node/bin:/usr/local/bin:/usr/bin:/bin"
     assert config.settings.owner.zone == "Europe/Berlin"
     assert set(config.jobs) == {"calendar-lookahead", "due-queue"}
@@ -162,7 +162,7 @@ def test_each_agent_alone_gives_a_valid_configuration(tmp_path: Path, kind: str)
     init(home_at(tmp_path), Found("UTC", (agent,)), NOW)
     settings = load_in(tmp_path).settings
     # OpenClaw would run any shell command: it is for the owner to turn on.
-    assert settings.agent.kind == ("none" if kind == "openclaw" else "command")
+    assert settings.agent.kind == ("none" if kind == "openclaw" else kind)
     assert "PATH" not in settings.agent.env
 
 
@@ -175,7 +175,7 @@ def test_an_example_taken_in_is_valid_too(tmp_path: Path, kind: str) -> None:
     home = home_at(tmp_path)
     home.config.mkdir()
     home.config_file.write_text(uncommented(agent[0] if agent else text[: text.index("# What you")]))
-    assert load_in(tmp_path).settings.agent.kind == "command"
+    assert load_in(tmp_path).settings.agent.kind == kind
 
 
 def test_finding_nothing_is_said_and_examples_are_written(tmp_path: Path) -> None:

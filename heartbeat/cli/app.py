@@ -5,7 +5,23 @@ from __future__ import annotations
 import typer
 
 from heartbeat import __version__
-from heartbeat.cli import brief, demo, facts, gate, ledger, queue, schedule, setup, tick, times, wakes
+from heartbeat.cli import (
+    brief,
+    demo,
+    facts,
+    gate,
+    incidents,
+    ledger,
+    messages,
+    queue,
+    quiet,
+    replay,
+    schedule,
+    setup,
+    tick,
+    times,
+    wakes,
+)
 from heartbeat.cli import run as run_verb
 from heartbeat.cli.shell import enter, fail, guarded, shell
 from heartbeat.cli.words import take_globals
@@ -19,9 +35,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(run_verb.run)
-for module in (setup, tick, times, facts, brief):
+for module in (setup, tick, times, facts, brief, replay, quiet):
     module.register(app)
-_GROUPS = (gate, ledger, queue, schedule, wakes)
+_GROUPS = (gate, incidents, ledger, messages, queue, quiet, schedule, wakes)
 for group in _GROUPS:
     app.add_typer(group.app)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from zoneinfo import ZoneInfo
 
 import typer
 
-from heartbeat.brief import as_markdown, as_text
+from heartbeat.brief import as_document, as_markdown, as_text
 from heartbeat.cli.shell import instant, shell
 from heartbeat.clock import utc_now
-from heartbeat.model import Brief, LedgerFinding
+from heartbeat.zones import zone_or
 
 
 def register(app: typer.Typer) -> None:
@@ -24,43 +24,11 @@ def brief(
     """Say what has not been told yet. Without --consume nothing changes."""
     call = shell("brief")
     start = instant(since, "--since") if since is not None else None
+    now = utc_now()
     with call.ledger() if consume else call.ledger_to_read() as ledger:
-        made = ledger.consume_brief(utc_now(), start) if consume else ledger.brief(utc_now(), start)
+        away = ledger.overrides(now).zone
+        made = ledger.consume_brief(now, start) if consume else ledger.brief(now, start)
+    zone = zone_or(away, call.zone())
+    assert isinstance(zone, ZoneInfo)
     show = as_markdown if markdown else as_text
-    call.show(as_data(made), lambda: show(made, call.zone()))
-
-
-def as_data(made: Brief) -> dict[str, Any]:
-    return {
-        "id": made.id,
-        "since": made.since,
-        "until": made.until,
-        "items": [_item(item) for item in made.items],
-        "incidents": [
-            {
-                "id": incident.id,
-                "subject": incident.subject,
-                "code": incident.code,
-                "message": incident.message,
-                "opened_at": incident.opened_at,
-                "resolved_at": incident.resolved_at,
-            }
-            for incident in made.incidents
-        ],
-    }
-
-
-def _item(item: LedgerFinding) -> dict[str, Any]:
-    finding = item.finding
-    return {
-        "id": item.id,
-        "key": finding.key,
-        "job": item.job,
-        "title": finding.title,
-        "body": finding.body,
-        "kind": finding.kind,
-        "urgency": finding.urgency,
-        "change": item.change,
-        "at": item.first_seen_at,
-        "why_not_told": item.reason,
-    }
+    call.show(as_document(made, zone), lambda: show(made, zone))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from heartbeat.beat import House, persist
 from heartbeat.cli.shell import plain_value
-from heartbeat.model import Change, Finding
+from heartbeat.model import Change, Finding, Reply
 from heartbeat.process import owner
 
 GATE_AGENT = "gate"
@@ -59,4 +59,4 @@ def as_fields(finding: Finding, change: Change) -> dict[str, object]:
 
 
 def _settle(house: House, wake_id: str) -> None:
-    persist(house, lambda: house.ledger.settle_wake(wake_id, "", house.clock()))
+    persist(house, lambda: house.ledger.settle_wake(wake_id, Reply(), (), house.clock()))

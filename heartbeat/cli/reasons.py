@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from heartbeat.clock import from_text
 from heartbeat.errors import Invalid, NotFound
-from heartbeat.model import Action, Captured, LedgerFinding, Run, State, Step, Wake
+from heartbeat.model import OWNER, Action, Captured, LedgerFinding, Run, State, Step, Wake
 from heartbeat.ports import Ledger
 
 Subject = TypeVar("Subject")
@@ -119,7 +119,10 @@ def _finding(ledger: Ledger, finding_id: str) -> list[Step]:
     steps += _if_kept(_decided, ledger, item)
     # The first event is the decision just shown; that it was told is said with its wake.
     later = [event for event in item.events[1:] if event.state is not State.TOLD]
-    steps += [Step(event.rule, event.state, f"{_at(event.at)} {event.reason}") for event in later]
+    for event in later:
+        # Of what time alone decided, every rule that was looked at then.
+        steps += event.trace[:-1]
+        steps.append(Step(event.rule, event.state, f"{_at(event.at)} {event.reason}"))
     if item.last_seen_at > item.first_seen_at:
         steps.append(Step("duplicate", Action.DUPLICATE, f"reported again, last at {_at(item.last_seen_at)}"))
     if item.wake_id:
@@ -152,6 +155,8 @@ def _wake(ledger: Ledger, wake_id: str) -> list[Step]:
 
 def _standing(wake: Wake) -> str:
     if wake.state == "settled" and wake.settled_at is not None:
+        if wake.agent == OWNER:
+            return f"{_at(wake.settled_at)} handed to the owner's channels, without an agent"
         return f"{_at(wake.settled_at)} the agent {wake.agent!r} accepted it; reply: {wake.reply or '(none)'}"
     if wake.state == "pending" and wake.next_attempt_at is not None:
         return f"next attempt {_at(wake.next_attempt_at)} {wake.error}".strip()

@@ -6,7 +6,6 @@ import signal
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 
 from heartbeat import __version__
 from heartbeat.beat import House
@@ -58,28 +57,26 @@ def _refusal(call: Shell) -> Refused:
 
 
 def _serve(call: Shell, config: Config) -> None:
-    from heartbeat.agents import find_agent
+    from heartbeat.cli.house import furnish
     from heartbeat.daemon import Daemon
 
     become_reaper()
     ledger = _open_ledger(call)
     stop = threading.Event()
 
-    def furnish(config: Config) -> House:
+    def house_of(config: Config) -> House:
         for problem in config.unready:
             warn("secret_missing", key=problem.key, error=f"{problem.message}; {problem.remedy}")
-        agent = find_agent(config.settings, call.home, call.environ, stop)
-        return House(ledger, call.home, config, agent, call.environ, stop, utc_now)
+        return furnish(call, config, ledger, stop)
 
-    def reload(house: House) -> House:
-        fresh = furnish(call.config())
-        return replace(house, config=fresh.config, agent=fresh.agent)
+    def reload(_: House) -> House:
+        return house_of(call.config())
 
     try:
         clear_up(ledger, utc_now())
         # Whatever kept a wake waiting may have been mended meanwhile.
         ledger.release_wakes(is_alive, utc_now())
-        house = furnish(config)
+        house = house_of(config)
         close_removed(house, utc_now())
         Daemon(house, reload).run()
     except LedgerMoved as error:

@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from heartbeat.agents import check_agent
+from heartbeat.channels import check_channels
 from heartbeat.cli.shell import shell
 from heartbeat.clock import utc_now
 from heartbeat.errors import ConfigError
@@ -45,10 +46,10 @@ def check(file: Path = typer.Argument(None, help="A configuration other than the
     # The scripts of a configuration lie beside it.
     home = replace(call.home, config=where.parent)
     config = load(home, call.environ, file=where if file else None)
-    if problem := check_agent(config.settings, home, call.environ, str(where)):
-        raise ConfigError((problem, *config.unready))
-    if config.unready:
-        raise ConfigError(config.unready)
+    agent = check_agent(config.settings, home, call.environ, str(where))
+    problems = [*([agent] if agent else []), *check_channels(config.settings, home, call.environ, str(where))]
+    if problems or config.unready:
+        raise ConfigError((*problems, *config.unready))
     data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind}
     call.show(data, lambda: _all_well(config, where))
 
@@ -57,6 +58,9 @@ def _all_well(config: Config, where: Path) -> str:
     names = ", ".join(sorted(config.jobs)) or "none"
     lines = [f"{where}: valid" if where.exists() else f"{where}: no such file; everything has its default"]
     lines.append(f"jobs: {names}")
-    command = config.settings.agent.command
-    lines.append(f"agent: {shlex.join(command)}" if command else "agent: none; what would wake it waits for the brief")
+    agent = config.settings.agent
+    if agent.kind == "none":
+        lines.append("agent: none; what would wake it waits for the brief")
+    else:
+        lines.append(f"agent: {agent.kind}" + (f", {shlex.join(agent.command)}" if agent.command else ""))
     return "\n".join(lines)

@@ -14,18 +14,19 @@ from typing import Any
 
 import typer
 
-from heartbeat.agents import find_agent
 from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
 from heartbeat.cli.handover import GATE_AGENT, as_fields, hand_over, print_gate
+from heartbeat.cli.house import furnish
 from heartbeat.cli.queue import bring_in
 from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
-from heartbeat.clock import new_id, utc_now
+from heartbeat.clock import new_id
 from heartbeat.errors import Invalid, NotFound
 from heartbeat.job import Config, Job
 from heartbeat.lock import KernelLock
 from heartbeat.log import start_logging
-from heartbeat.model import Action, Decision, Gate, Judgement, Run
-from heartbeat.outbox import deliver
+from heartbeat.model import OWNER, Action, Decision, Gate, Judgement, Run
+from heartbeat.outbox import decide_held, deliver
+from heartbeat.post import send_due
 from heartbeat.process import become_reaper, owner
 from heartbeat.prompt import SILENT_REPLIES
 from heartbeat.recovery import clear_up
@@ -43,8 +44,9 @@ class _Outcome:
     run_id: str | None
     judgement: Judgement
     decisions: tuple[Decision, ...]
-    wake_id: str | None = None
-    delivery: str = ""
+    wakes: tuple[str, ...] = ()
+    delivery: tuple[str, ...] = ()
+    """What became of each of the wakes."""
 
 
 def register(app: typer.Typer) -> None:
@@ -74,7 +76,7 @@ def tick_verb(
     which = _find(config, job)
     with _house(call, config, as_of, dry_run=dry_run) as house:
         if dry_run:
-            outcome = _rehearse(house, which, house.clock(), wakeable=gate or house.agent is not None)
+            outcome = _rehearse(house, which, house.clock(), agent=GATE_AGENT if gate else "")
         else:
             # A `heartbeat tick` that was killed would keep its job and its wake for ever.
             clear_up(house.ledger, house.clock())
@@ -93,11 +95,9 @@ def tick_verb(
 @contextmanager
 def _house(call: Shell, config: Config, as_of: datetime | None, *, dry_run: bool) -> Iterator[House]:
     """Everything a beat needs."""
-    stop = threading.Event()
-    agent = find_agent(config.settings, call.home, call.environ, stop)
     ledger = call.ledger_to_read() if dry_run else call.ledger()
     try:
-        yield House(ledger, call.home, config, agent, call.environ, stop, utc_now, _PATIENCE, as_of)
+        yield furnish(call, config, ledger, threading.Event(), patience=_PATIENCE, as_of=as_of)
     finally:
         ledger.close()
 
@@ -114,7 +114,7 @@ def _wakes(decision: Decision) -> bool:
     return decision.action is Action.WAKE
 
 
-def _rehearse(house: House, job: Job, now: datetime, *, wakeable: bool) -> _Outcome:
+def _rehearse(house: House, job: Job, now: datetime, *, agent: str) -> _Outcome:
     """Run and decide against the ledger as it is, and leave nothing behind."""
     run = Run(new_id("run", now), job.name, "manual", None, now)
     with _spare_cache(house, job.name) as spare:
@@ -122,7 +122,7 @@ def _rehearse(house: House, job: Job, now: datetime, *, wakeable: bool) -> _Outc
     assert judgement is not None, "nothing stops a rehearsal"
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
     view = house.ledger.view(job.name, keys, now)
-    plan = chooser(house, job, judgement, now, wakeable=wakeable)(view)
+    plan = chooser(house, job, judgement, now, agent=agent)(view)
     return _Outcome(job.name, None, judgement, plan.decisions)
 
 
@@ -138,26 +138,37 @@ def _spare_cache(house: House, job: str) -> Iterator[House]:
 
 
 def _record(house: House, job: Job, agent: str) -> _Outcome:
+    # What waited for its time goes first: what this run finds may share its wake.
+    released = () if agent else decide_held(house)
     ticked: Ticked = tick(house, job, None, house.clock(), agent=agent)
     assert ticked.judgement is not None, "nothing stops a tick by hand"
-    return _Outcome(job.name, ticked.run_id, ticked.judgement, ticked.plan.decisions, ticked.wake_id)
+    wakes = tuple(dict.fromkeys((*released, *ticked.wakes)))
+    return _Outcome(job.name, ticked.run_id, ticked.judgement, ticked.plan.decisions, wakes)
 
 
 def _act(house: House, outcome: _Outcome) -> _Outcome:
-    """Hand the wake to the agent, unless another heartbeat process is doing so for its own."""
-    if outcome.wake_id is None:
+    """Deliver what came of it, and send the messages that came of that."""
+    if not outcome.wakes:
         return outcome
+    said = tuple(_deliver(house, wake_id) for wake_id in outcome.wakes)
+    send_due(house)
+    return replace(outcome, delivery=said)
+
+
+def _deliver(house: House, wake_id: str) -> str:
+    """Hand a wake to whom it is for, unless another heartbeat process is calling the agent for its own."""
     lock = KernelLock(house.home.agent_lock_file)
     if not lock.acquire(owner(), patience=2.0):
-        return replace(outcome, delivery="pending: another heartbeat process is calling the agent and takes it up next")
+        return "pending: another heartbeat process is calling the agent and takes it up next"
     try:
-        deliver(house, outcome.wake_id)
+        deliver(house, wake_id)
     finally:
         lock.release()
-    wake = house.ledger.wake(outcome.wake_id)
+    wake = house.ledger.wake(wake_id)
     said = "" if wake.reply in SILENT_REPLIES else f"; the agent said: {one_line(wake.reply, 120)}"
     failed = f": {one_line(wake.error, 300)}" if wake.error else ""
-    return replace(outcome, delivery=wake.state + failed + said)
+    told = " to the owner's channels" if wake.agent == OWNER and wake.state == "settled" else ""
+    return wake.state + told + failed + said
 
 
 def _data(outcome: _Outcome) -> dict[str, Any]:
@@ -172,8 +183,9 @@ def _data(outcome: _Outcome) -> dict[str, Any]:
             {"name": source.name, "ok": source.ok, "items": source.items, "message": source.message}
             for source in gate.sources
         ],
-        "wake_id": outcome.wake_id,
-        "delivery": outcome.delivery or None,
+        "wake_id": next(iter(outcome.wakes), None),
+        "delivery": next(iter(outcome.delivery), None),
+        "wakes": [{"id": each, "delivery": said} for each, said in zip(outcome.wakes, outcome.delivery, strict=False)],
     }
 
 
@@ -193,6 +205,5 @@ def _text(outcome: _Outcome, *, dry_run: bool) -> str:
         lines.append(f"  {decision.action:<9}  {title} ({decision.change}: {decision.reason})")
     failed = [source for source in judgement.gate.sources if not source.ok] if judgement.gate else []
     lines += [f"  source {one_line(source.name)} failed: {one_line(source.message)}" for source in failed]
-    if outcome.wake_id:
-        lines.append(f"  {outcome.wake_id} {outcome.delivery}")
+    lines += [f"  {wake_id} {said}" for wake_id, said in zip(outcome.wakes, outcome.delivery, strict=True)]
     return "\n".join(lines)

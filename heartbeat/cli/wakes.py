@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import typer
 
 from heartbeat.cli.shell import shell, table, when
 from heartbeat.clock import utc_now
-from heartbeat.model import Wake
-from heartbeat.text import one_line
+from heartbeat.model import Attempt, Wake
+from heartbeat.text import one_line, plain
 
 app = typer.Typer(name="wakes", help="The outbox: what was and will be handed to the agent.")
 
@@ -34,8 +35,19 @@ def list_verb(
 
 
 @app.command()
+def get(wake: str = typer.Argument(help="Its id.")) -> None:
+    """Show one wake: what it carries, every attempt and what that cost, the whole reply."""
+    call = shell("wakes get")
+    with call.ledger_to_read() as ledger:
+        found = ledger.wake(wake)
+    call.show(
+        as_data(found) | {"history": [_attempt(each) for each in found.history]}, lambda: _text(found, call.zone())
+    )
+
+
+@app.command()
 def retry(wake: str = typer.Argument(help="Its id.")) -> None:
-    """Make a pending, failed or cancelled wake due now; the daemon takes it up at its next beat."""
+    """Make a pending, failed or cancelled wake due now, and end the hold of its agent."""
     call = shell("wakes retry")
     with call.ledger() as ledger:
         ledger.retry_wake(wake, utc_now())
@@ -53,6 +65,33 @@ def cancel(wake: str = typer.Argument(help="Its id.")) -> None:
     call.show(data, lambda: f"{wake} cancelled")
 
 
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "started_at": attempt.started_at,
+        "ended_at": attempt.ended_at,
+        "outcome": attempt.outcome,
+        "message": attempt.message,
+        "session": attempt.session,
+        "tokens_in": attempt.usage.tokens_in,
+        "tokens_out": attempt.usage.tokens_out,
+        "usd": attempt.usage.usd,
+    }
+
+
+def _text(wake: Wake, zone: ZoneInfo) -> str:
+    next_at = f", next attempt {when(wake.next_attempt_at, zone)}" if wake.next_attempt_at else ""
+    lines = [f"{wake.id}: {wake.state} for {wake.agent}, made {when(wake.created_at, zone)}{next_at}"]
+    lines += [f"  {item.id}  {item.state:<9}  {one_line(item.finding.title, 100)}" for item in wake.findings]
+    for attempt in wake.history:
+        cost = f", {attempt.usage.usd:.4f} USD" if attempt.usage.usd is not None else ""
+        said = f": {one_line(attempt.message, 300)}" if attempt.message else ""
+        lines.append(f"  attempt {attempt.number} {when(attempt.started_at, zone)} {attempt.outcome}{cost}{said}")
+    if wake.error:
+        lines.append(f"  {one_line(wake.error, 500)}")
+    return "\n".join([*lines, plain(wake.reply)] if wake.reply else lines)
+
+
 def _titles(wake: Wake) -> str:
     titles = [one_line(item.finding.title, 40) for item in wake.findings]
     return ", ".join(titles[:1]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")
@@ -68,6 +107,8 @@ def as_data(wake: Wake) -> dict[str, Any]:
         "created_at": wake.created_at,
         "next_attempt_at": wake.next_attempt_at,
         "attempts": wake.attempts,
+        "failures": wake.failures,
+        "brief_id": wake.brief_id,
         "useful_until": wake.useful_until,
         "settled_at": wake.settled_at,
         "reply": wake.reply,

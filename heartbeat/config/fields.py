@@ -30,7 +30,8 @@ def _known_zones() -> tuple[str, ...]:
     return tuple(available_timezones())
 
 
-def _zone(name: str) -> str:
+def check_zone(name: str) -> str:
+    """The name; raises ValueError when it is no zone."""
     if is_zone(name):
         return name
     close = difflib.get_close_matches(name, _known_zones(), n=1)
@@ -89,7 +90,7 @@ def _command(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Text = Annotated[str, AfterValidator(_text)]
-Zone = Annotated[str, AfterValidator(_zone)]
+Zone = Annotated[str, AfterValidator(check_zone)]
 SearchPath = Annotated[str, AfterValidator(_search_path)]
 EnvName = Annotated[str, AfterValidator(_env_name), WithJsonSchema({"type": "string", "pattern": _ENV_NAME})]
 EnvValue = Annotated[str, AfterValidator(_env_value)]

@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from heartbeat.config.agents import AgentSettings
 from heartbeat.config.fields import check_job_name
 from heartbeat.config.options import check_options
-from heartbeat.config.settings import AgentSettings, ConfigFile, JobSettings, Settings
+from heartbeat.config.settings import ConfigFile, JobSettings, Settings
 from heartbeat.config.wording import dotted, nested_too_deeply, parse_toml, problems_of, show, split
 from heartbeat.errors import ConfigError, Problem
 from heartbeat.paths import Home
@@ -118,9 +119,15 @@ def _validated(
         except ValidationError as error:
             problems += problems_of(error, known, file, place)
             faults = error.errors(include_url=False, include_context=False, include_input=False)
-            for key in {tuple(map(str, fault["loc"][: 1 if place else 2])) for fault in faults}:
+            for key in {_key_of(fault["loc"], place) for fault in faults}:
                 broken.add(key)
                 _take_out(table, key)
+
+
+def _key_of(loc: tuple[int | str, ...], place: tuple[str, ...]) -> tuple[str, ...]:
+    # A section that is a list of tables, such as rules, is left out as a whole.
+    is_whole = place or not all(isinstance(part, str) for part in loc[:2])
+    return tuple(map(str, loc[: 1 if is_whole else 2]))
 
 
 def _take_out(table: dict[str, Any], key: tuple[str, ...]) -> None:
@@ -138,6 +145,12 @@ def _agent_problems(agent: AgentSettings, file: str, broken: set[tuple[str, ...]
     if agent.kind == "command" and not agent.command and ("agent", "command") not in broken:
         message = 'cannot wake an agent of kind "command" without a command'
         problems.append(Problem(file, "agent.command", message, 'write command = ["/path/to/agent", …]'))
+    if agent.kind == "http" and not agent.url and ("agent", "url") not in broken:
+        message = 'cannot wake an agent of kind "http" without an address'
+        problems.append(Problem(file, "agent.url", message, 'write url = "https://host/v1"'))
+    if (agent.kind, agent.format, agent.key) == ("http", "webhook", None) and ("agent", "key") not in broken:
+        message = 'cannot sign what goes to an agent of format "webhook" without a key'
+        problems.append(Problem(file, "agent.key", message, 'write key = { file = "~/path" }'))
     return problems
 
 

@@ -14,9 +14,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from heartbeat.config.agents import AgentSettings, JobAgent
+from heartbeat.config.channels import ChannelSettings
+from heartbeat.config.discipline import BudgetSettings, QuietSettings, RuleSettings
 from heartbeat.config.fields import (
     Addresses,
-    Command,
     Dedupe,
     Dialect,
     EnvName,
@@ -28,14 +30,10 @@ from heartbeat.config.fields import (
     Zone,
 )
 from heartbeat.config.secret import Secret
+from heartbeat.config.telling import BriefSettings, IncidentSettings, PingSettings
 from heartbeat.config.times import AtInstant, AtInstants, Between, Crons, Days, Expressions, Limit, Period, Windows
 from heartbeat.slots import CatchUp, Overlap
 from heartbeat.zones import host_zone
-
-_PROMPT = (
-    "heartbeat woke you because something needs attention now. Tell the owner in a few sentences what it is and "
-    "what to do. If nothing is worth saying, answer exactly [SILENT]."
-)
 
 
 class Owner(Model):
@@ -46,16 +44,6 @@ class Owner(Model):
 class Environment(Model):
     path: SearchPath = "/usr/local/bin:/usr/bin:/bin"
     lang: Text = "C.UTF-8"
-
-
-class AgentSettings(Model):
-    kind: Literal["none", "command"] = "none"
-    command: Command = ()
-    timeout: Limit = timedelta(minutes=10)
-    attempts: Annotated[int, Field(ge=1, le=100)] = 5
-    env: dict[EnvName, EnvValue] = Field(default_factory=dict)
-    secrets: dict[EnvName, Secret] = Field(default_factory=dict)
-    prompt: Text = _PROMPT
 
 
 class Daemon(Model):
@@ -105,6 +93,10 @@ class JobSettings(Schedules):
     dedupe: Dedupe = "identity"
     baseline: bool | None = None
     require_token: bool | None = None
+    notify: bool = False
+    """What it finds goes to the owner's channels; no agent is called."""
+    agent: JobAgent = Field(default_factory=JobAgent)
+    ping: Secret | None = None
 
 
 class Settings(Model):
@@ -113,6 +105,13 @@ class Settings(Model):
     owner: Owner = Field(default_factory=Owner)
     environment: Environment = Environment()
     agent: AgentSettings = AgentSettings()
+    quiet: QuietSettings = QuietSettings()
+    budget: BudgetSettings = BudgetSettings()
+    rules: Annotated[tuple[RuleSettings, ...], Field(strict=False, max_length=1000)] = ()
+    brief: BriefSettings = BriefSettings()
+    channels: dict[JobName, ChannelSettings] = Field(default_factory=dict)
+    incidents: IncidentSettings = IncidentSettings()
+    ping: PingSettings = PingSettings()
     daemon: Daemon = Daemon()
     retention: Retention = Retention()
     log: Log = Log()

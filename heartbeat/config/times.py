@@ -23,6 +23,8 @@ _LONGEST_CRON = 200
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _DAY = 24 * 60
 _WINDOW = r"([0-9]{1,2}):([0-9]{2}) ?- ?([0-9]{1,2}):([0-9]{2})"
+HOLIDAYS = 7
+"""Stands among days of the week for the days that the owner has free."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _GROUPS = {"weekday": frozenset(range(5)), "weekend": frozenset({5, 6})}
 _DAY_NAMES = "|".join(f"[{name[0].upper()}{name[0]}]{name[1:3]}({name[3:]})?" for name in _WEEKDAYS)
@@ -182,6 +184,15 @@ def _days(value: object) -> frozenset[int]:
     )
 
 
+def _days_or_holidays(value: object) -> frozenset[int]:
+    if isinstance(value, str) and value.lower() == "holidays":
+        return frozenset({HOLIDAYS})
+    try:
+        return _days(value)
+    except ValueError as error:
+        raise ValueError(str(error).replace('such as "mon",', 'such as "mon", "holidays",')) from None
+
+
 def _weekday(name: str) -> int:
     return next(number for number, full in enumerate(_WEEKDAYS) if full.startswith(name))
 
@@ -194,3 +205,5 @@ Crons = Annotated[tuple[Annotated[str, AfterValidator(_cron)], ...], OneOrMore(2
 Expressions = Annotated[tuple[Annotated[str, AfterValidator(_expression)], ...], OneOrMore(20)]
 Windows = Annotated[tuple[Annotated[Window, Written(_window, _WINDOW)], ...], OneOrMore(10)]
 Days = Annotated[tuple[Annotated[frozenset[int], Written(_days, _DAYS)], ...], OneOrMore(7)]
+_DayOrHolidays = Annotated[frozenset[int], Written(_days_or_holidays, f"{_DAYS}|[Hh]olidays")]
+DaysOrHolidays = Annotated[tuple[_DayOrHolidays, ...], OneOrMore(8)]

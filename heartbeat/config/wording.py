@@ -28,6 +28,7 @@ _LARGEST_SHOWN = 10**18
 _WORDS = {
     "string_type": ("it must be text", "put it in quotes"),
     "bool_type": ("it must be true or false", "write true or false, without quotes"),
+    "float_type": ("it must be a number", "write a number, without quotes"),
     "int_type": ("it must be a whole number", "write a whole number, without quotes"),
     "dict_type": ("it must be a table", "write NAME = value pairs in a table of this name"),
     "model_type": ("it must be a table", "write its keys in a table of this name"),
@@ -140,6 +141,8 @@ def _explain(fault: ErrorDetails, model: type[BaseModel], outermost: str) -> tup
     if kind == "extra_forbidden":
         what = "key" if len(place) > 1 else outermost
         return unknown(what, str(place[-1]), _known_at(model, place[:-1]))
+    if kind == "missing":
+        return f"cannot do without the key {place[-1]}", f"write {place[-1]} = …"
     if kind == "value_error":
         return split(context["error"])
     # What stands under env or secrets may be a secret written in the wrong form.
@@ -155,8 +158,8 @@ def _known_at(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
     for part in place:
         if isinstance(current, type) and issubclass(current, BaseModel):
             current = current.model_fields[str(part)].annotation
-        else:  # a table of tables, such as jobs
-            current = get_args(current)[1]
+        else:  # a table of tables, such as jobs, or a list of them, such as rules
+            current = get_args(current)[0 if isinstance(part, int) else 1]
     return list(current.model_fields)
 
 

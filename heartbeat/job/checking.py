@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from heartbeat.config import JobSettings
+from heartbeat.config.channels import ChannelSettings
 from heartbeat.config.options import secret_tables, variables
 from heartbeat.config.secret import Secret, secret_of
 from heartbeat.config.wording import dotted, split
@@ -41,9 +42,31 @@ def secret_problems(secrets: Mapping[str, Secret], place: tuple[str, ...], file:
     return problems
 
 
+def place_problems(secret: Secret | None, place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
+    """Of the one secret that stands at *place*, if there is one."""
+    try:
+        if secret is not None:
+            vault.check(secret)
+    except ValueError as error:
+        return [Problem(file, dotted(place), *split(error))]
+    return []
+
+
+def channel_problems(channel: ChannelSettings, place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
+    """Of a channel's secrets and its address."""
+    problems = secret_problems(channel.secrets, place, file, vault)
+    if channel.url is not None:
+        try:
+            vault.check(channel.url)
+        except ValueError as error:
+            problems.append(Problem(file, dotted((*place, "url")), *split(error)))
+    return problems
+
+
 def job_problems(wanted: JobSettings, place: tuple[str, ...], file: str, vault: Vault) -> list[Problem]:
-    """Of a job's secrets, and of its options, where those that are no secret at all were told when they were read."""
+    """Of a job's secrets, ping and options, where those that are no secret at all were told when they were read."""
     within, problems = (*place, "options"), secret_problems(wanted.secrets, place, file, vault)
+    problems += place_problems(wanted.ping, (*place, "ping"), file, vault)
     known = {*ALWAYS_SET, *OWN, *wanted.env, *wanted.secrets, *vault.environ}
     remedy = "set it there, or under env or secrets of the job"
     for where, name in variables(wanted.options, within):

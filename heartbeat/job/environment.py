@@ -65,10 +65,27 @@ def agent_environment(
     May take as long as the programs that keep secrets, until *stop* is set; they bear *mark*, the id of the wake.
     """
     agent = settings.agent
-    vault = Vault(home.config, environ, settings.search_path(agent.env), mark, stop)
+    return child_environment(
+        settings, home, environ, env=agent.env, secrets=agent.secrets, key="agent", mark=mark, stop=stop
+    )
+
+
+def child_environment(
+    settings: Settings,
+    home: Home,
+    environ: Mapping[str, str],
+    *,
+    env: Mapping[str, str],
+    secrets: Mapping[str, Secret],
+    key: str,
+    mark: str = "",
+    stop: Event | None = None,
+) -> dict[str, str]:
+    """The same for any program whose tables `env` and `secrets` stand under *key* of the configuration."""
+    vault = Vault(home.config, environ, settings.search_path(env), mark, stop)
     return {
-        **_base(settings, agent.env, settings.owner.zone, environ),
-        **_values(agent.secrets, vault.read(agent.secrets.values()), "agent", home),
+        **_base(settings, env, settings.owner.zone, environ),
+        **_values(secrets, vault.read(secrets.values()), key, home),
         **home.environment(),
     }
 

@@ -17,17 +17,19 @@ from heartbeat.config.options import check_against
 from heartbeat.config.secret import Secret
 from heartbeat.config.wording import MOST_TOLD, at_most, dotted
 from heartbeat.errors import ConfigError, Problem
-from heartbeat.job.checking import job_problems, secret_problems, set_twice
+from heartbeat.job.checking import channel_problems, job_problems, place_problems, secret_problems, set_twice
 from heartbeat.job.programs import Program, Programs
 from heartbeat.job.script import Unusable
 from heartbeat.job.timing import KEYS, fault_of, in_words, moved, policy_of, schedules_of, shift_of, timing_of
 from heartbeat.job.vault import Vault
+from heartbeat.model import Prefs
 from heartbeat.paths import Home
 from heartbeat.schedule import Schedule, Timing
 from heartbeat.slots import Policy
 
 _TIMEOUT = timedelta(seconds=60)
 _POLICY = Policy()
+_PREFS = Prefs()
 _HEADER = ("tool", "heartbeat")
 _Value = TypeVar("_Value", bound=Hashable)
 
@@ -56,6 +58,11 @@ class Job:
     require_token: bool = False
     enabled: bool = True
     description: str = ""
+    prefs: Prefs = _PREFS
+    """How the agent is to be called for it."""
+    notify: bool = False
+    """What it finds goes to the owner's channels; no agent is called."""
+    ping: Secret | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -113,6 +120,10 @@ def _load_jobs(reading: Reading, ground: _Ground) -> tuple[dict[str, Job], list[
     agent = ground.settings.agent
     problems = set_twice(agent.secrets, agent.env, ("agent",), ground.file)
     ground.unready += secret_problems(agent.secrets, ("agent",), ground.file, ground.vault(agent.env))
+    ground.unready += place_problems(ground.settings.ping.url, ("ping", "url"), ground.file, ground.vault({}))
+    for name, channel in ground.settings.channels.items():
+        problems += set_twice(channel.secrets, channel.env, ("channels", name), ground.file)
+        ground.unready += channel_problems(channel, ("channels", name), ground.file, ground.vault(channel.env))
     jobs = {}
     for name, table in reading.jobs:
         job, faults = _load_job(name, table, ground)
@@ -129,7 +140,7 @@ def _load_job(name: str, table: Any, ground: _Ground) -> tuple[Job | None, list[
     wanted, problems, broken = read_job(name, table, ground.file)
     if wanted is None:
         return None, problems
-    if wanted.secrets or wanted.options:
+    if wanted.secrets or wanted.options or wanted.ping:
         problems += set_twice(wanted.secrets, wanted.env, place, ground.file)
         ground.unready += job_problems(wanted, place, ground.file, ground.vault(wanted.env))
     if "script" in broken:
@@ -176,6 +187,9 @@ def _merge(name: str, wanted: JobSettings, program: Program, when: tuple[Timing,
         _first(wanted.require_token, header.require_token, default=program.shipped),
         wanted.enabled,
         header.description,
+        ground.shared(ground.settings.agent.prefs(wanted.agent)),
+        wanted.notify,
+        wanted.ping,
     )
 
 

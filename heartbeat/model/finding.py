@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from heartbeat.model.past import Past, Target
 from heartbeat.model.run import FaultChange, JobState, Source, Streak
 from heartbeat.model.words import Action, Change, State, Urgency, Verdict, WhenAbsent
 
@@ -85,11 +86,14 @@ class Known:
     sending: bool = False
     """Its wake is with the agent right now: too late to take back."""
     change: Change = Change.NEW
-    """What the row has to tell; UPDATE: the owner was told an earlier version, whatever becomes of this one."""
+    """What the row has to tell; UPDATE: the owner was told an earlier version, whatever becomes of this one, or was
+    told this one, which waits to be told again."""
     missed: int = 0
     """So many runs in a row could have reported it and did not."""
     unsure: bool = False
     """The job's options have changed since it was last reported: that it is missing need not mean anything."""
+    since: datetime | None = None
+    """When it came into this state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,10 @@ class Decision:
     known: Known | None = None
     """The row it meets; for SAME it stays current, otherwise it is replaced."""
     trace: tuple[Step, ...] = ()
+    until: datetime | None = None
+    """Of a hold: it is decided again then."""
+    target: Target = field(default_factory=Target)
+    """Of a wake: who is woken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +136,8 @@ class View:
     streaks: dict[str, Streak] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
     """Those that a run has looked at whole before."""
+    past: Past = field(default_factory=Past)
+    """What the outbox did lately, and what the owner said for the time being."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,8 @@ class FindingEvent:
     run_id: str | None = None
     wake_id: str | None = None
     brief_id: str | None = None
+    trace: tuple[Step, ...] = ()
+    """Of a decision by time alone: every rule that was looked at. Those of a run are with its decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,5 +174,7 @@ class LedgerFinding:
     """The run that first reported it."""
     wake_id: str | None = None
     brief_id: str | None = None
+    held_until: datetime | None = None
+    """Of one that is held: when it is decided again."""
     events: tuple[FindingEvent, ...] = ()
     """Filled only when one finding is looked up."""

@@ -129,6 +129,10 @@ class Incident:
     message: str
     opened_at: datetime
     resolved_at: datetime | None = None
+    told: int = 0
+    """How often the owner was sent a message of it."""
+    tell_at: datetime | None = None
+    """When the next is due; None: never was told, or nothing more is to be said."""
 
 
 @dataclass(frozen=True, slots=True)

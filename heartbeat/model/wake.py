@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from heartbeat.model.agent import Usage
 from heartbeat.model.finding import LedgerFinding
-from heartbeat.model.run import Incident
 from heartbeat.model.words import Urgency
 
 
@@ -18,8 +18,10 @@ class Attempt:
     started_at: datetime
     ended_at: datetime | None = None
     outcome: str = "running"
-    """`running`, `accepted`, `failed` or `interrupted`."""
+    """`running`, `accepted`, `failed`, `held` (the agent asked for time) or `interrupted`."""
     message: str = ""
+    session: str = ""
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Wake:
 
     id: str
     job: str
+    """The first that had something to tell; of a brief empty."""
     run_id: str
     agent: str
     state: str
@@ -36,6 +39,12 @@ class Wake:
     next_attempt_at: datetime | None = None
     attempts: int = 0
     """How often it was handed to the agent."""
+    failures: int = 0
+    """How many of these failed since it was made or retried by hand."""
+    profile: str = ""
+    """How the agent is to be called, as text; see `Target`."""
+    brief_id: str | None = None
+    """The brief that it is to write up; such a wake carries no findings."""
     useful_until: datetime | None = None
     """After this no attempt is worth making."""
     settled_at: datetime | None = None
@@ -67,15 +76,3 @@ class QueueItem:
     snoozed_slot: datetime | None = None
     """The occurrence that was snoozed; of an item that is told once that is its due instant."""
     snoozed_until: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """What had not been told when it was made."""
-
-    id: str
-    since: datetime | None
-    """When the brief before it was consumed."""
-    until: datetime
-    items: tuple[LedgerFinding, ...] = ()
-    incidents: tuple[Incident, ...] = ()

@@ -36,11 +36,11 @@ class Command:
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
-    """The whole environment; nothing is inherited. It holds the mark as HEARTBEAT_RUN_ID or HEARTBEAT_WAKE_ID."""
+    """The whole environment; nothing is inherited. It holds the mark as HEARTBEAT_RUN_ID, _WAKE_ID or _MESSAGE_ID."""
     cwd: str
     timeout: timedelta
     mark: str
-    """The id of the run or wake, by which its strays are recognised."""
+    """The id of the run, wake or message, by which its strays are recognised."""
     stdin: bytes | None = None
     """None: closed."""
     stdout_limit: int = 8 * 1024 * 1024

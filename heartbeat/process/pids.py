@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-_MARKS = ("HEARTBEAT_RUN_ID", "HEARTBEAT_WAKE_ID")
+_MARKS = ("HEARTBEAT_RUN_ID", "HEARTBEAT_WAKE_ID", "HEARTBEAT_MESSAGE_ID")
 _LOOKS = 10
 _HAS_PROC = sys.platform == "linux"
 
@@ -70,7 +70,7 @@ def children(pid: int) -> list[Peer]:
 
 
 def marks(pid: int) -> set[str]:
-    """The run and wake ids in the environment this process was started with; none where we may not look."""
+    """The ids of run, wake and message in the environment this process was started with; none where we may not look."""
     if _HAS_PROC:
         pairs = (entry.partition(b"=") for entry in _read(f"/proc/{pid}/environ").split(b"\0"))
         return {os.fsdecode(value) for name, _, value in pairs if os.fsdecode(name) in _MARKS}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 _SECOND = timedelta(seconds=1)
 _STRIDE = timedelta(hours=12)
@@ -14,12 +13,12 @@ _LAST = datetime.max.replace(tzinfo=UTC) - _MARGIN
 """Nearer to the ends of the calendar the wall clock of some zone cannot be told."""
 
 
-def offset_at(instant: datetime, zone: ZoneInfo) -> timedelta:
+def offset_at(instant: datetime, zone: tzinfo) -> timedelta:
     """How far the clock on the wall is ahead of UTC."""
     return instant.astimezone(zone).utcoffset() or timedelta()
 
 
-def change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+def change_between(before: datetime, after: datetime, zone: tzinfo) -> datetime:
     """The instant in (before, after], to the second, at which the offset becomes another; it must be one."""
     low, high, old = before, after, offset_at(before, zone)
     while high - low > _SECOND:
@@ -28,7 +27,7 @@ def change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetim
     return high.replace(microsecond=0)
 
 
-def next_change(after: datetime, end: datetime, zone: ZoneInfo) -> datetime | None:
+def next_change(after: datetime, end: datetime, zone: tzinfo) -> datetime | None:
     """The first change of offset after *after* and up to *end*, in UTC; None when there is none."""
     low, end = max(after.astimezone(UTC), _FIRST), min(end.astimezone(UTC), _LAST)
     while low < end:

@@ -17,10 +17,10 @@ from typing import Self
 
 import tenacity
 
+from heartbeat.hosts import is_this_machine
 from heartbeat.sources import SourceFailed
 from heartbeat.sources.answers import FetchFailed, Response, TryAgain, take
 from heartbeat.sources.clients import Clients, send
-from heartbeat.sources.hosts import is_this_machine
 from heartbeat.sources.light import httpx
 
 MAX_BYTES = 50 * 1024 * 1024

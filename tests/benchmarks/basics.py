@@ -65,7 +65,7 @@ def appends(folder: Path) -> None:
             now = at + timedelta(seconds=number)
             run = Run(new_id("run", now), "bench", "schedule", now, now)
             ledger.claim(run, "1:1")
-            ledger.record(run, Execution(now, now, 0), judgement, lambda _view: Plan(), agent="")
+            ledger.record(run, Execution(now, now, 0), judgement, lambda _view: Plan())
         ours = 2 * count / (time.perf_counter() - started)
     bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
     for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "CREATE TABLE t (a TEXT) STRICT"):

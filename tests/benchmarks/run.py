@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.benchmarks import basics, feeds, lateness, mail, rest
+from tests.benchmarks import basics, delivery, feeds, lateness, mail, rest
 from tests.benchmarks.tools import NotStarted
 
 
@@ -29,6 +29,10 @@ def main() -> int:
         "scale": rest.scale,
         "feeds": feeds.feeds,
         "mail": mail.mail,
+        "decide": delivery.deciding,
+        "brief": delivery.brief,
+        "outbox": delivery.outbox,
+        "replay": delivery.replaying,
     }
     names = sys.argv[1:] or list(known)
     if strange := [name for name in names if name not in known]:

@@ -1,12 +1,14 @@
-"""Whatever happens in whatever order: each finding is in one place, told once at most, and never lost."""
+"""Whatever happens in whatever order: each finding is in one place, told as often as it should be, and never lost."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -16,17 +18,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from heartbeat.clock import new_id
 from heartbeat.errors import Refused
 from heartbeat.model import (
+    OWNER,
     Action,
     Change,
     Decision,
     Execution,
     Finding,
     Gate,
+    Hold,
     Judgement,
     Known,
+    LedgerFinding,
+    Past,
     Plan,
+    Reply,
     Run,
     State,
+    Target,
     Verdict,
     View,
 )
@@ -35,10 +43,30 @@ from heartbeat.stores.sqlite import open_ledger
 T0 = datetime(2026, 6, 10, 8, 0, tzinfo=UTC)
 WAITING = (State.WAKE, State.HELD, State.BRIEF)
 STATE_OF = {Action.WAKE: State.WAKE, Action.HOLD: State.HELD, Action.BRIEF: State.BRIEF, Action.DROP: State.DROPPED}
+JOBS = {"a": "job", "b": "job", "c": "other"}
+"""Of each key."""
+AGENTS = ("claude", "codex", OWNER)
 KEYS = st.sampled_from("abc")
 VERSIONS = st.sampled_from("12")
 Choose = Callable[[View], Plan]
 ACTIONS = st.sampled_from((Action.WAKE, Action.WAKE, Action.BRIEF, Action.HOLD, Action.DROP))
+TARGETS = st.builds(Target, st.sampled_from(AGENTS), st.sampled_from(("", "fast")))
+MINUTES = st.sampled_from((-5, 1, 20, 90))
+
+
+@dataclass(frozen=True)
+class Report:
+    """One thing that a script reports, and what is decided of it."""
+
+    key: str
+    version: str
+    action: Action
+    target: Target
+    minutes: int
+    """Of a hold: until so long from now."""
+
+
+REPORTS = st.builds(Report, KEYS, VERSIONS, ACTIONS, TARGETS, MINUTES)
 
 
 @dataclass
@@ -48,31 +76,77 @@ class Row:
     number: int
     key: str
     state: State
-    wake: str | None = None
+    wake: str | Target | None = None
+    """While a run is followed, whom the wake that it goes into is for."""
+    until: datetime | None = None
+    is_update: bool = False
+    times_due: int = 0
+    """How often it was to be told."""
+    was_told: bool = False
+
+    def put(self, state: State, wake: str | Target | None = None, until: datetime | None = None) -> None:
+        self.state = state
+        self.wake = wake if state is State.WAKE else None
+        self.until = until if state is State.HELD else None
+
+
+@dataclass
+class Carried:
+    """A wake as the model has it."""
+
+    target: Target
+    state: str = "pending"
+    was_tried: bool = False
+    is_brief: bool = False
 
 
 @dataclass
 class Model:
     rows: list[Row] = field(default_factory=list)
     current: dict[str, Row] = field(default_factory=dict)
-    sending: set[str] = field(default_factory=set)
+    wakes: dict[str, Carried] = field(default_factory=dict)
+    holds: dict[str, Hold] = field(default_factory=dict)
 
-    def add(self, key: str, state: State, wake: str | None, *, current: bool = True) -> None:
-        row = Row(len(self.rows), key, state, wake if state is State.WAKE else None)
+    def add(self, key: str, report: Report, until: datetime, *, current: bool = True, is_update: bool = False) -> None:
+        row = Row(len(self.rows), key, State.DROPPED, is_update=is_update, times_due=1)
+        row.put(STATE_OF[report.action], report.target, until)
         self.rows.append(row)
         if current:
             self.current[key] = row
 
+    def is_sending(self, row: Row) -> bool:
+        return isinstance(row.wake, str) and self.wakes[row.wake].state == "sending"
+
     def take_back(self, row: Row) -> None:
         """Withdraw it, unless it is told or with the agent."""
-        if row.state in WAITING and row.wake not in self.sending:
-            row.state, row.wake = State.WITHDRAWN, None
+        if row.state in WAITING and not self.is_sending(row):
+            row.put(State.WITHDRAWN)
+
+    def owner_knows(self, row: Row) -> bool:
+        return row.was_told or row.is_update or self.is_sending(row)
 
     def in_wake(self, wake: str) -> list[Row]:
         return [row for row in self.rows if row.wake == wake]
 
+    def in_state(self, state: str) -> list[str]:
+        return [wake for wake, carried in self.wakes.items() if carried.state == state]
+
     def is_replaced(self, row: Row) -> bool:
         return any(other.key == row.key and other.number > row.number for other in self.rows)
+
+    def waiting_for(self, target: Target) -> str | None:
+        """The wake that what is told the target now shares."""
+        shared = [
+            wake
+            for wake in self.in_state("pending")
+            if self.wakes[wake].target == target and not (self.wakes[wake].was_tried or self.wakes[wake].is_brief)
+        ]
+        return shared[-1] if shared else None
+
+    def tell(self, rows: Iterable[Row], state: State) -> None:
+        for row in rows:
+            row.put(state)
+            row.was_told = True
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -82,9 +156,10 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         self.now = T0
+        self.day = date(2026, 6, 10)
         self.model = Model()
         self.versions: dict[str, str] = {}
-        self.told: list[str] = []
+        self.told: Counter[str] = Counter()
 
     @initialize()
     def begin(self) -> None:
@@ -97,30 +172,37 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # A run
 
-    @rule(reports=st.lists(st.tuples(KEYS, VERSIONS, ACTIONS), max_size=4))
-    def report(self, reports: list[tuple[str, str, Action]]) -> None:
-        """A script reports; new, updated, the same again, and now promoted from the brief."""
+    @rule(reports=st.lists(REPORTS, max_size=4))
+    def report(self, reports: list[Report]) -> None:
+        """Scripts report; new, updated, the same again, promoted from the brief, held, and told again as a reminder."""
+        for job in sorted({JOBS[report.key] for report in reports}):
+            self.report_of(job, [report for report in reports if JOBS[report.key] == job])
+
+    def report_of(self, job: str, reports: list[Report]) -> None:
+        now = self.now
 
         def choose(view: View) -> Plan:
             known = dict(view.known)
-            return Plan(tuple(meet(known, *report) for report in reports))
+            return Plan(tuple(meet(known, report, now) for report in reports))
 
-        wake = self.run(choose)
-        for key, version, action in reports:
-            self.follow_report(key, version, action, wake)
+        with self.followed(lambda: self.run(choose, job)):
+            for report in reports:
+                self.follow_report(report)
 
-    def follow_report(self, key: str, version: str, action: Action, wake: str | None) -> None:
-        row = self.model.current.get(key)
-        if row is None or self.versions[key] != version:
+    def follow_report(self, report: Report) -> None:
+        row, until = self.model.current.get(report.key), self.now + timedelta(minutes=report.minutes)
+        if row is None or self.versions[report.key] != report.version:
+            is_update = row is not None and self.model.owner_knows(row)
             if row is not None:
                 self.model.take_back(row)
-            self.versions[key] = version
-            self.model.add(key, STATE_OF[action], wake)
-        elif row.state is State.BRIEF and action is Action.WAKE:
-            row.state, row.wake = State.WAKE, wake
+            self.versions[report.key] = report.version
+            self.model.add(report.key, report, until, is_update=is_update)
+        elif (row.state, report.action) in AGAIN and not self.model.is_sending(row):
+            row.times_due += row.state.was_told
+            row.put(STATE_OF[report.action], report.target, until)
 
-    @rule(key=KEYS, action=st.sampled_from((Action.WAKE, Action.BRIEF)))
-    def retract(self, key: str, action: Action) -> None:
+    @rule(key=KEYS, action=st.sampled_from((Action.WAKE, Action.BRIEF)), whom=TARGETS)
+    def retract(self, key: str, action: Action, whom: Target) -> None:
         """A script takes back what it reported."""
 
         def choose(view: View) -> Plan:
@@ -128,16 +210,16 @@ class LedgerMachine(RuleBasedStateMachine):
             finding = Finding(key, key, retract=True)
             if known is None:
                 return Plan((Decision(finding, Action.DROP, Change.RETRACTION, "retract", ""),))
-            if known.state.was_told or known.sending:
-                return Plan((Decision(finding, action, Change.RETRACTION, "r", "", known),))
+            if known.state.was_told or known.sending or known.change is Change.UPDATE:
+                return Plan((Decision(finding, action, Change.RETRACTION, "r", "", known, target=whom),))
             return Plan((Decision(finding, Action.DROP, Change.WITHDRAWAL, "retract", "", known),))
 
-        wake = self.run(choose)
-        row = self.model.current.pop(key, None)
-        if row is not None and (row.state.was_told or row.wake in self.model.sending):
-            self.model.add(key, STATE_OF[action], wake, current=False)
-        elif row is not None:
-            self.model.take_back(row)
+        with self.followed(lambda: self.run(choose, JOBS[key])):
+            row = self.model.current.pop(key, None)
+            if row is not None and self.model.owner_knows(row):
+                self.model.add(key, Report(key, "", action, whom, 0), self.now, current=False)
+            if row is not None:
+                self.model.take_back(row)
 
     @rule(key=KEYS)
     def forget(self, key: str) -> None:
@@ -148,7 +230,7 @@ class LedgerMachine(RuleBasedStateMachine):
             gone = known and Decision(known.finding, Action.DROP, Change.FORGOTTEN, "absent", "", known)
             return Plan((gone,) if gone else ())
 
-        self.run(choose)
+        self.run(choose, JOBS[key])
         self.model.current.pop(key, None)
 
     @rule()
@@ -160,78 +242,148 @@ class LedgerMachine(RuleBasedStateMachine):
         except AttributeError:
             self.ledger.interrupt(lambda _owner: False, self.now)
 
+    # What is held
+
+    @rule(
+        actions=st.lists(st.tuples(ACTIONS, TARGETS, MINUTES), min_size=3, max_size=3),
+        everything=st.booleans(),
+    )
+    def decide_held(self, actions: list[tuple[Action, Target, int]], *, everything: bool) -> None:
+        due = [row for row in self.model.rows if row.until is not None and (everything or row.until <= self.now)]
+        due.sort(key=lambda row: (row.until, row.number))
+        decided = [Report(row.key, "", *actions["abc".index(row.key)]) for row in due]
+
+        def choose(rows: Sequence[LedgerFinding], _past: Past) -> list[Decision]:
+            assert [(row.finding.key, row.held_until) for row in rows] == [(row.key, row.until) for row in due]
+            return [
+                Decision(
+                    *(row.finding, report.action, Change.SAME, "again", ""),
+                    until=self.now + timedelta(minutes=report.minutes),
+                    target=report.target,
+                )
+                for row, report in zip(rows, decided, strict=True)
+            ]
+
+        with self.followed(lambda: self.ledger.decide_held(choose, self.now, everything=everything)):
+            for row, report in zip(due, decided, strict=True):
+                row.put(STATE_OF[report.action], report.target, self.now + timedelta(minutes=report.minutes))
+
     # The wakes
 
     @rule(owner=st.sampled_from(("lives", "dies")))
     def send(self, owner: str) -> None:
         for wake in self.ledger.due_wakes(self.now):
             begun = self.ledger.begin_wake(wake, owner, self.now)
+            carried = self.model.wakes[wake]
             assert begun is not None
             assert [row.finding.key for row in begun.findings] == [row.key for row in self.model.in_wake(wake)]
-            assert begun.findings
-            self.model.sending.add(wake)
+            assert bool(begun.findings) != carried.is_brief
+            assert Target(begun.agent, begun.profile) == carried.target
+            assert self.ledger.begin_wake(wake, "another", self.now) is None
+            carried.state, carried.was_tried = "sending", True
 
-    @precondition(lambda self: self.model.sending)
-    @rule(data=st.data(), end=st.sampled_from(("settle", "postpone", "give_up")))
+    @precondition(lambda self: self.model.in_state("sending"))
+    @rule(data=st.data(), end=st.sampled_from(("settle", "postpone", "held", "give_up")))
     def end(self, data: st.DataObject, end: str) -> None:
-        wake = data.draw(st.sampled_from(sorted(self.model.sending)))
-        self.model.sending.discard(wake)
+        wake = data.draw(st.sampled_from(self.model.in_state("sending")))
+        carried = self.model.wakes[wake]
         if end == "settle":
-            self.told += [row.id for row in self.ledger.wake(wake).findings if row.state is State.WAKE]
-            self.ledger.settle_wake(wake, "", self.now)
-            for row in self.model.in_wake(wake):
-                row.state, row.wake = State.TOLD, None
-        elif end == "postpone":
-            self.ledger.postpone_wake(wake, "503", self.now + timedelta(minutes=3), self.now)
-        else:
+            carried.state = "settled"
+            self.told.update(row.id for row in self.ledger.wake(wake).findings if row.state is State.WAKE)
+            self.ledger.settle_wake(wake, Reply(), (), self.now)
+            self.model.tell(self.model.in_wake(wake), State.TOLD)
+        elif end == "give_up":
+            carried.state = "failed"
             self.ledger.give_up_wake(wake, "gone", self.now)
             for row in self.model.in_wake(wake):
-                row.state = State.WITHDRAWN if self.model.is_replaced(row) else State.BRIEF
-                row.wake = None
+                row.put(State.WITHDRAWN if self.model.is_replaced(row) else State.BRIEF)
+        else:
+            carried.state = "pending"
+            outcome = "held" if end == "held" else "failed"
+            self.ledger.postpone_wake(wake, "503", self.now + timedelta(minutes=3), self.now, outcome=outcome)
 
     @rule()
     def release(self) -> None:
-        released = self.ledger.release_wakes(lambda owner: owner == "lives", self.now)
-        self.model.sending -= set(released)
+        for wake in self.ledger.release_wakes(lambda owner: owner == "lives", self.now):
+            assert self.model.wakes[wake].state == "sending"
+            self.model.wakes[wake].state = "pending"
 
+    @precondition(lambda self: self.model.in_state("pending"))
+    @rule(data=st.data(), whom=TARGETS, minutes=MINUTES)
+    def defer_or_divert(self, data: st.DataObject, whom: Target, minutes: int) -> None:
+        wake = data.draw(st.sampled_from(self.model.in_state("pending")))
+        if minutes > 0:
+            self.ledger.defer_wake(wake, "on hold", self.now + timedelta(minutes=minutes))
+        else:
+            self.ledger.divert_wake(wake, whom, "gone", self.now)
+            self.model.wakes[wake].target = whom
+
+    @precondition(lambda self: self.model.wakes)
     @rule(data=st.data())
     def cancel_or_retry(self, data: st.DataObject) -> None:
-        wakes = self.ledger.wakes()
-        if not wakes:
-            return
-        wake = data.draw(st.sampled_from(wakes))
-        if wake.state == "pending":
-            self.ledger.cancel_wake(wake.id, "no", self.now)
-            for row in self.model.in_wake(wake.id):
-                row.state, row.wake = State.DROPPED, None
-        elif wake.state in ("failed", "cancelled"):
-            self.retry(wake.id)
+        wake = data.draw(st.sampled_from(list(self.model.wakes)))
+        if self.model.wakes[wake].state == "pending" and data.draw(st.booleans()):
+            self.ledger.cancel_wake(wake, "no", self.now)
+            self.model.wakes[wake].state = "cancelled"
+            for row in self.model.in_wake(wake):
+                row.put(State.DROPPED)
+        elif self.model.wakes[wake].state in ("pending", "failed", "cancelled"):
+            self.retry(wake)
 
     def retry(self, wake: str) -> None:
-        back = [row for row in self.ledger.wake(wake).findings if row.rule in ("agent_failed", "cancelled")]
+        carried = self.model.wakes[wake]
         numbers = self.numbers()
-        rows = [self.model.rows[numbers[row.id]] for row in back if row.state in (State.BRIEF, State.DROPPED)]
+        rows = [
+            self.model.rows[numbers[row.id]]
+            for row in self.ledger.wake(wake).findings
+            if (row.state, row.rule) in ((State.BRIEF, "agent_failed"), (State.DROPPED, "cancelled"))
+        ]
         rows = [row for row in rows if not self.model.is_replaced(row)]
+        if carried.state == "pending":
+            rows = []
+        has_any = bool(rows) or carried.is_brief or carried.state == "pending"
         try:
             self.ledger.retry_wake(wake, self.now)
         except Refused:
-            assert not rows
-        else:
-            assert rows
+            assert not has_any
+            return
+        assert has_any
+        self.model.holds.pop(carried.target.agent, None)
+        carried.state = "pending"
         for row in rows:
-            row.state, row.wake = State.WAKE, wake
+            row.put(State.WAKE, wake)
 
     # The rest
 
-    @rule()
-    def consume(self) -> None:
+    @rule(agent=st.sampled_from(AGENTS), minutes=MINUTES)
+    def hold_or_release(self, agent: str, minutes: int) -> None:
+        before = self.model.holds.get(agent)
+        until = self.now + timedelta(minutes=minutes)
+        if minutes < 0:
+            lasted = before is not None and before.until > self.now
+            assert self.ledger.release_agent(agent, self.now) == lasted
+            self.model.holds.pop(agent, None)
+        else:
+            self.ledger.hold_agent(agent, until, "429", self.now)
+            if before is None or before.until < until or before.since > self.now:
+                self.model.holds[agent] = Hold(agent, until, "429", self.now)
+
+    @rule(whom=st.none() | TARGETS)
+    def brief(self, whom: Target | None) -> None:
+        """Read on demand, or made for the day and written up by an agent."""
         waiting = self.ledger.brief(self.now).items
-        brief = self.ledger.consume_brief(self.now)
+        if whom is None:
+            brief = self.ledger.consume_brief(self.now)
+        else:
+            self.day += timedelta(days=1)
+            made = self.ledger.issue_brief(self.day, self.now, lambda _brief: ("", ()), target=whom)
+            assert made is not None
+            assert made[1] is not None
+            brief = made[0]
+            self.model.wakes[made[1]] = Carried(whom, is_brief=True)
         assert brief.items == waiting
-        self.told += [item.id for item in brief.items]
-        for row in self.model.rows:
-            if row.state is State.BRIEF:
-                row.state = State.BRIEFED
+        self.told.update(item.id for item in brief.items)
+        self.model.tell([row for row in self.model.rows if row.state is State.BRIEF], State.BRIEFED)
 
     @rule()
     def reopen(self) -> None:
@@ -249,58 +401,118 @@ class LedgerMachine(RuleBasedStateMachine):
         if not hasattr(self, "ledger"):
             return
         rows = self.ledger.findings(limit=1000)[::-1]
-        assert [(row.finding.key, row.state) for row in rows] == [(row.key, row.state) for row in self.model.rows]
+        assert [(row.finding.key, row.state, row.held_until) for row in rows] == [
+            (row.key, row.state, row.until) for row in self.model.rows
+        ]
         in_wakes = [row.wake_id for row in rows if row.state is State.WAKE]
         assert in_wakes == [row.wake for row in self.model.rows if row.state is State.WAKE]
         assert {row.finding.key for row in rows if row.current} == set(self.model.current)
+        assert [self.told[row.id] <= self.model.rows[number].times_due for number, row in enumerate(rows)].count(
+            False
+        ) == 0
 
     @invariant()
-    def nothing_is_told_twice(self) -> None:
-        assert len(self.told) == len(set(self.told))
+    def every_wake_is_as_the_model_has_it_and_carries_something_while_it_is_open(self) -> None:
+        if not hasattr(self, "ledger"):
+            return
+        wakes = {wake.id: wake for wake in self.ledger.wakes(limit=1000)}
+        assert {
+            wake.id: Carried(Target(wake.agent, wake.profile), wake.state, wake.attempts > 0, wake.brief_id is not None)
+            for wake in wakes.values()
+            if wake.id in self.model.wakes or wake.state != "cancelled"
+        } == self.model.wakes
+        is_open = {each for each in wakes if wakes[each].state in ("pending", "sending")}
+        in_rows = {row.wake for row in self.model.rows if row.wake}
+        assert is_open == in_rows | {each for each in is_open if wakes[each].brief_id}
+        accepted = {each for each in wakes if wakes[each].history and wakes[each].history[-1].outcome == "accepted"}
+        assert accepted == {each for each in wakes if wakes[each].state == "settled"}
 
     @invariant()
-    def a_pending_wake_has_something_to_tell(self) -> None:
+    def what_is_due_next_is_the_earliest_that_waits(self) -> None:
         if hasattr(self, "ledger"):
-            pending = {wake.id for wake in self.ledger.wakes("pending")}
-            assert pending | self.model.sending == {row.wake for row in self.model.rows if row.wake}
+            held = [row.until for row in self.model.rows if row.until]
+            pending = [wake.next_attempt_at for wake in self.ledger.wakes("pending") if wake.next_attempt_at]
+            assert self.ledger.next_due(self.now) == min(held + pending, default=None)
+
+    @invariant()
+    def holds_and_what_can_be_joined_are_as_the_model_has_them(self) -> None:
+        if hasattr(self, "ledger"):
+            past = self.ledger.past(self.now)
+            assert past.holds == self.model.holds
+            targets = {carried.target for carried in self.model.wakes.values()}
+            assert past.joinable == {target for target in targets if self.model.waiting_for(target)}
 
     # Helpers
 
     def numbers(self) -> dict[str, int]:
         return {row.id: number for number, row in enumerate(self.ledger.findings(limit=1000)[::-1])}
 
-    def claimed(self) -> Run:
-        run = Run(new_id("run", self.now), "job", "manual", None, self.now)
+    @contextmanager
+    def followed(self, act: Callable[[], tuple[str, ...]]) -> Iterator[None]:
+        """Let the ledger act and the model follow; then the wakes are those of the targets."""
+        wakes = act()
+        yield
+        found = {Target(wake.agent, wake.profile): wake.id for wake in map(self.ledger.wake, wakes)}
+        assert len(found) == len(wakes)
+        joined: set[str] = set()
+        for row in self.model.rows:
+            if isinstance(row.wake, Target):
+                shared = self.model.waiting_for(row.wake) or found[row.wake]
+                self.model.wakes.setdefault(shared, Carried(row.wake))
+                row.wake = shared
+                joined.add(shared)
+        assert joined <= set(wakes)
+        for wake in self.model.in_state("pending"):
+            if not self.model.wakes[wake].is_brief and not self.model.in_wake(wake):
+                self.model.wakes[wake].state = "cancelled"
+        assert all(self.model.wakes[wake].state == "pending" for wake in wakes)
+
+    def claimed(self, job: str = "job") -> Run:
+        run = Run(new_id("run", self.now), job, "manual", None, self.now)
         self.ledger.claim(run, "1:1")
         return run
 
-    def run(self, choose: Choose) -> str | None:
-        return self.record(self.claimed(), choose)
+    def run(self, choose: Choose, job: str) -> tuple[str, ...]:
+        return self.record(self.claimed(job), choose)
 
-    def record(self, run: Run, choose: Choose) -> str | None:
+    def record(self, run: Run, choose: Choose) -> tuple[str, ...]:
         judgement = Judgement(
             Verdict.WAKE, "wake", "", gate=Gate(True, findings=tuple(Finding(key, key) for key in "abc"))
         )
-        return self.ledger.record(run, Execution(self.now, self.now), judgement, choose, agent="claude")[1]
+        return self.ledger.record(run, Execution(self.now, self.now), judgement, choose)[1]
 
 
-def meet(known: dict[str, Known], key: str, version: str, action: Action) -> Decision:
+AGAIN = {
+    (State.BRIEF, Action.WAKE),
+    (State.WAKE, Action.HOLD),
+    (State.HELD, Action.HOLD),
+    *((state, action) for state in (State.TOLD, State.BRIEFED) for action in (Action.WAKE, Action.HOLD)),
+}
+"""What of the same thing again is more than a duplicate: promoted, held, held longer, told again."""
+
+
+def meet(known: dict[str, Known], report: Report, now: datetime) -> Decision:
     """A decision such as the rules make, which sees what the one before it did."""
-    met = known.get(key)
-    finding = Finding(key, key, version)
-    if met is not None and met.finding.version == version:
-        if met.state is State.BRIEF and action is Action.WAKE:
-            known[key] = Known(met.finding_id, finding, State.WAKE, "wake")
-            return Decision(finding, action, Change.SAME, "wake", "", met)
+    met = known.get(report.key)
+    finding = Finding(report.key, report.key, report.version)
+    action, until = report.action, now + timedelta(minutes=report.minutes)
+    if met is not None and met.finding.version == report.version:
+        if (met.state, action) in AGAIN and not met.sending:
+            known[report.key] = replace(met, state=STATE_OF[action], change=owner_knows(met))
+            return Decision(finding, action, Change.SAME, action.value, "", met, until=until, target=report.target)
         return Decision(finding, Action.DUPLICATE, Change.SAME, "duplicate", "", met)
-    change = Change.UPDATE if met is not None and met.state.was_told else Change.NEW
-    known[key] = Known("", finding, STATE_OF[action], action.value)
-    return Decision(finding, action, change, action.value, "", met)
+    change = owner_knows(met) if met is not None else Change.NEW
+    known[report.key] = Known("", finding, STATE_OF[action], action.value, change=change)
+    return Decision(finding, action, change, action.value, "", met, until=until, target=report.target)
+
+
+def owner_knows(known: Known) -> Change:
+    return Change.UPDATE if known.state.was_told or known.sending or known.change is Change.UPDATE else Change.NEW
 
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(
-    max_examples=60,
+    max_examples=50,
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

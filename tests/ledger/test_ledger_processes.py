@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from heartbeat.model import Target
 from heartbeat.stores.sqlite import open_ledger
+from tests.ledger.deciding import decided, enter
 
 PRELUDE = """
 import json, os, signal, sys, time
@@ -35,7 +37,7 @@ def claim(ledger, job, minute):
 def record(ledger, run, *keys):
     decisions = tuple(Decision(Finding(key, key), Action.BRIEF, Change.NEW, "quiet", "") for key in keys)
     execution = Execution(run.started_at, run.started_at)
-    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda view: Plan(decisions), agent="")
+    ledger.record(run, execution, Judgement(Verdict.QUIET, "", ""), lambda view: Plan(decisions))
 """
 
 KILLS = """
@@ -78,6 +80,16 @@ ledger.close()
 print(json.dumps({"told": told, "claimed": claimed, "items": items}))
 """
 
+RACERS = """
+ledger = open_ledger(PATH)
+ids = sorted(wake.id for wake in ledger.wakes(limit=100))
+print("ready", file=sys.stderr, flush=True)
+sys.stdin.readline()
+begun = [wake for wake in ids if ledger.begin_wake(wake, f"{os.getpid()}:1", T0) is not None]
+ledger.close()
+print(json.dumps(begun))
+"""
+
 OPENERS = """
 ledger = open_ledger(PATH, check=True)
 run = claim(ledger, f"job-{os.getpid()}", 0)
@@ -88,12 +100,15 @@ print(json.dumps(run.id))
 
 
 def start(code: str, path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", PRELUDE + code, str(path)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def result(process: subprocess.Popen[str]) -> Any:
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
     return json.loads(output)
 
 
@@ -125,6 +140,27 @@ def test_two_processes_share_the_work_and_do_none_of_it_twice(path: Path) -> Non
     assert sorted(told, key=int) == sorted({str(run.started_at.minute) for run in ended}, key=int)
     assert sum(one["claimed"] for one in results) == len(ended)
     assert sorted(item for one in results for item in one["items"]) == sorted(f"item-{n}" for n in range(60))
+
+
+def test_each_wake_is_begun_by_one_process_however_many_want_it(path: Path) -> None:
+    with open_ledger(path) as ledger:
+        for number in range(40):
+            enter(ledger, 0, decided("k", target=Target(f"agent-{number}")), job=f"job-{number}")
+    racers = [start(RACERS, path) for _ in range(2)]
+    for racer in racers:
+        assert racer.stderr is not None
+        assert racer.stdin is not None
+        assert racer.stderr.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    begun = [wake for racer in racers for wake in result(racer)]
+    with open_ledger(path, check=True) as ledger:
+        wakes = ledger.wakes(limit=100)
+    assert sorted(begun) == sorted(wake.id for wake in wakes)
+    assert len(begun) == 40
+    assert {(wake.state, wake.attempts, len(wake.history)) for wake in wakes} == {("sending", 1, 1)}
 
 
 def test_processes_that_create_the_ledger_together_get_the_same_one(path: Path) -> None:

@@ -22,8 +22,10 @@ from heartbeat.model import (
     Judgement,
     Plan,
     QueueItem,
+    Reply,
     Run,
     State,
+    Target,
     Urgency,
     Verdict,
     View,
@@ -64,18 +66,21 @@ def report_of(ledger: SqliteLedger, item: QueueItem, now: datetime, action: Acti
     finding = Finding(told.key, "x", told.version)
 
     def choose(view: View) -> Plan:
-        return Plan((Decision(finding, action, Change.NEW, "test", "", view.known.get(told.key)),))
+        known = view.known.get(told.key)
+        return Plan((Decision(finding, action, Change.NEW, "test", "", known, target=Target("a")),))
 
     ledger.claim(run, "1:1")
     judgement = Judgement(Verdict.WAKE, "wake", "", gate=Gate(True, findings=(finding,)))
-    return ledger.record(run, Execution(now, now), judgement, choose, agent="a")[1]
+    _plan, wakes = ledger.record(run, Execution(now, now), judgement, choose)
+    (wake,) = wakes or (None,)
+    return wake
 
 
 def tell(ledger: SqliteLedger, now: datetime) -> None:
     wake = report(ledger, now)
     assert wake is not None
     assert ledger.begin_wake(wake, "1:1", now) is not None
-    ledger.settle_wake(wake, "", now)
+    ledger.settle_wake(wake, Reply(), (), now)
 
 
 def states(ledger: SqliteLedger) -> list[State]:
@@ -146,7 +151,7 @@ def test_an_occurrence_that_is_with_the_agent_is_not_taken_back(ledger: SqliteLe
     ledger.begin_wake(wake, "1:1", T0)
     report(ledger, T0 + DAY)
     assert ledger.withdraw_overtaken(T0 + DAY) == 0
-    ledger.settle_wake(wake, "", T0 + DAY)
+    ledger.settle_wake(wake, Reply(), (), T0 + DAY)
     assert states(ledger) == [State.TOLD, State.WAKE]
 
 
@@ -231,7 +236,7 @@ def test_an_occurrence_stays_told_when_its_finding_was_pruned(ledger: SqliteLedg
     run = Run(new_id("run", later), "due-queue", "manual", None, later)
     ledger.claim(run, "1:1")
     judgement = Judgement(Verdict.QUIET, "quiet", "")
-    ledger.record(run, Execution(later, later), judgement, lambda _view: Plan(), agent="")
+    ledger.record(run, Execution(later, later), judgement, lambda _view: Plan())
     assert ledger.prune(later, 30 * DAY, 10)["findings"] == 1
     assert only(ledger, later).state == "told"
     snoozed = ledger.snooze_item("pills", later + DAY, later)

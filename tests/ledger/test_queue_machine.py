@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from heartbeat.clock import new_id
-from heartbeat.decide import Rules, decide
+from heartbeat.decide import Budget, Rules, decide
 from heartbeat.errors import Invalid, NotFound, Refused
-from heartbeat.model import Execution, Finding, Gate, Judgement, Plan, QueueItem, Run, State, Verdict
+from heartbeat.model import Execution, Finding, Gate, Judgement, Plan, QueueItem, Reply, Run, State, Target, Verdict
 from heartbeat.queue.telling import telling
 from heartbeat.stores.memory import open_memory
 
 T0 = datetime(2026, 6, 10, 8, tzinfo=UTC)
+RULES = Rules(Target("a"), budget=Budget(timedelta(), None, None, None))
 KEYS = st.sampled_from(("once", "hourly", "other"))
 MINUTES = st.integers(min_value=1, max_value=150)
 HOUR = timedelta(hours=1)
@@ -111,15 +112,14 @@ class QueueMachine(RuleBasedStateMachine):
         judgement = Judgement(Verdict.WAKE, "wake", "", gate=gate)
         run = Run(new_id("run", self.now), "due-queue", "manual", None, self.now)
         self.ledger.claim(run, "1:1")
-        _, wake = self.ledger.record(
+        _, wakes = self.ledger.record(
             run,
             Execution(self.now, self.now),
             judgement,
-            lambda view: Plan(decide(judgement, view, Rules(), self.now)),
-            agent="a",
+            lambda view: Plan(decide(judgement, view, RULES, self.now)),
         )
         names = {told.key: item.key for item, told in due}
-        if wake is not None:
+        for wake in wakes:
             begun = self.ledger.begin_wake(wake, "1:1", self.now)
             assert begun is not None
             for row in begun.findings:
@@ -127,7 +127,7 @@ class QueueMachine(RuleBasedStateMachine):
                 assert row.finding.title == self.model[key].message
                 self.told.append((key, self.model[key].told(self.now)))
                 self.latest[key, self.model[key].thing(self.now)] = self.model[key].told(self.now)
-            self.ledger.settle_wake(wake, "", self.now)
+            self.ledger.settle_wake(wake, Reply(), (), self.now)
         for key, item in self.model.items():
             if not item.cancelled and item.at(self.now) <= self.now:
                 self.expected.add((key, item.told(self.now)))

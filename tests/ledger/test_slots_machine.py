@@ -91,7 +91,7 @@ class SlotsMachine(RuleBasedStateMachine):
         assert run.slot_at is not None
         if how == "record":
             execution, judgement = Execution(run.started_at, now), Judgement(Verdict.QUIET, "", "")
-            self.ledger.record(run, execution, judgement, lambda _view: Plan(), agent="")
+            self.ledger.record(run, execution, judgement, lambda _view: Plan())
             ended, reason = SlotState.RAN, ""
         elif how == "abandon":
             self.ledger.abandon(run.id, "stops", now)

@@ -128,6 +128,7 @@ def test_a_vips_mail_wakes(box: Box) -> None:
     assert finding.occurred_at == datetime.fromisoformat("2026-06-10T07:55:00Z")
     assert finding.useful_until == finding.occurred_at + timedelta(hours=24) + MODULE.GRACE
     assert finding.version == ""
+    assert finding.data == {"sender": "rae.boss@partner.example.org"}
 
 
 def test_a_match_wakes_and_a_forgery_is_for_the_brief(box: Box) -> None:
@@ -307,6 +308,28 @@ def test_a_flood_of_forgeries_and_matches_crowds_out_no_vip(box: Box) -> None:
     told = box.tell(patterns=["invoice"]).findings
     assert told[0].kind == "vip-mail"
     assert {finding.kind for finding in told[1:]} == {"pattern-mail"}
+
+
+@pytest.mark.parametrize(
+    ("author", "sender"),
+    [
+        ('"Kim" <Kim@Example.ORG> (of sales)', "Kim@example.org"),
+        ("kim@xn--bcher-kva.example", "kim@xn--bcher-kva.example"),
+        ("kim@example.org, eve@example.org", None),
+        ("k" * 242 + "@example.org", "k" * 242 + "@example.org"),
+        ("k" * 243 + "@example.org", None),
+    ],
+)
+def test_the_senders_bare_address_stands_in_the_data_for_rules(box: Box, author: str, sender: str | None) -> None:
+    box.put("a", author, "Subject: invoice")
+    finding = only(box.tell(vips=[], patterns=["invoice"]))
+    assert finding.data == ({"sender": sender} if sender else None)
+
+
+def test_a_suspect_has_no_sender_that_a_rule_could_raise(box: Box) -> None:
+    box.put("a", f"Rae Boss <{EVE}>", "Subject: hello")
+    finding = only(box.tell())
+    assert (finding.kind, finding.data) == ("spoof-suspect", None)
 
 
 def test_the_longest_findings_fit_into_a_gate_line(box: Box) -> None:

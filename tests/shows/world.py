@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from heartbeat import decide, gate, tick
 from heartbeat.absence import missed_once_more
 from heartbeat.clock import new_id
-from heartbeat.model import Action, Captured, Execution, Plan, Run, View
+from heartbeat.model import Action, Captured, Execution, Plan, Reply, Run, Target, View
 from heartbeat.sources.entries import Entry
 from heartbeat.sources.shows.kept import Kept, from_json, to_json
 from heartbeat.sources.shows.region import Home
@@ -31,6 +31,7 @@ PARIS = Venue("Le Bataclan", "Paris", "", "FR", (48.863, 2.3706), "Europe/Paris"
 FORUM = Venue("Forum", "Los Angeles", "CA", "US", (33.9583, -118.3419), "America/Los_Angeles")
 BAND = Artist("The Band")
 DAY = date(2026, 9, 12)
+FREE = decide.Budget(timedelta(), None, None)
 
 
 def show(ident: str = "a", day: date | None = DAY, venue: Venue = HALL, **more: Any) -> Show:
@@ -103,13 +104,13 @@ class Owner:
         self.ledger.claim(run, "1:1")
 
         def choose(view: View) -> Plan:
-            decisions = decide.decide(judgement, view, decide.Rules(), now)
+            decisions = decide.decide(judgement, view, decide.Rules(target=Target("agent"), budget=FREE), now)
             return Plan(decisions, missed=missed_once_more(judgement, view))
 
-        plan, wake = self.ledger.record(run, ended, judgement, choose, agent="agent")
-        if wake:
+        plan, wakes = self.ledger.record(run, ended, judgement, choose)
+        for wake in wakes:
             self.ledger.begin_wake(wake, "1:1", now)
-            self.ledger.settle_wake(wake, "", now)
+            self.ledger.settle_wake(wake, Reply(), (), now)
         self.ledger.consume_brief(now)
         told = [one for one in plan.decisions if one.action in (Action.WAKE, Action.BRIEF)]
         return [(str(one.change), one.finding.key) for one in told]

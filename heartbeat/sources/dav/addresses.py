@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
+from heartbeat.hosts import is_this_machine
 from heartbeat.sources import SourceFailed
-from heartbeat.sources.hosts import is_this_machine
 
 _SHAPE = "write it like https://host/path, that of the server, of your calendars or of one calendar"
 _SHORT_SUFFIX = 3

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from heartbeat.clock import from_text, new_id, to_text
 from heartbeat.model import Brief, FindingEvent, State
-from heartbeat.stores.sqlite import findings
-from heartbeat.stores.sqlite.rows import instant, read_incident, read_ledger_finding, reader
+from heartbeat.stores.sqlite import findings, tallies
+from heartbeat.stores.sqlite.rows import instant, read_incident, read_ledger_finding, reader, text
+
+WAITING = 200
+"""So many of the things that are still to be told are named, the oldest."""
+_LOOK_BACK = timedelta(days=1)
+"""What the first brief counts."""
+
+_ITEMS = "SELECT * FROM findings WHERE state = 'brief' AND first_seen_at >= ? ORDER BY first_seen_at, rowid"
+# An incident is told when it opens and when it is over; once, if it was over before the first brief.
+_INCIDENTS = """
+    SELECT * FROM incidents WHERE resolve_told = 0 AND (open_told = 0 OR resolved_at IS NOT NULL)
+    AND max(opened_at, coalesce(resolved_at, '')) >= ? ORDER BY opened_at, rowid"""
+_UNDELIVERED = """
+    SELECT id FROM messages WHERE told = 0 AND state IN ('failed', 'expired') AND created_at >= ?
+    ORDER BY created_at, rowid"""
+# One that is dated ahead was made under a clock that was wrong.
+_BEFORE = "SELECT until FROM briefs WHERE until <= ? ORDER BY until DESC LIMIT 1"
 
 
 def read(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief:
     """What has not been told; nothing is changed."""
     after = instant(since) or ""
-    items = db.execute(
-        "SELECT * FROM findings WHERE state = 'brief' AND first_seen_at >= ? ORDER BY first_seen_at, rowid", (after,)
-    )
-    # An incident is told when it opens and when it is over; once, if it was over before the first brief.
-    incidents = db.execute(
-        "SELECT * FROM incidents WHERE resolve_told = 0 AND (open_told = 0 OR resolved_at IS NOT NULL) "
-        "AND max(opened_at, coalesce(resolved_at, '')) >= ? ORDER BY opened_at, rowid",
-        (after,),
-    )
-    before = db.execute("SELECT until FROM briefs ORDER BY rowid DESC LIMIT 1").fetchone()
+    before = db.execute(_BEFORE, (to_text(now),)).fetchone()
+    last = _read_until(before) if before else None
     return Brief(
         id=new_id("brief", now),
-        since=_read_until(before) if before else None,
+        since=last,
         until=now,
-        items=tuple(map(read_ledger_finding, items)),
-        incidents=tuple(map(read_incident, incidents)),
+        items=tuple(map(read_ledger_finding, db.execute(_ITEMS, (after,)))),
+        incidents=tuple(map(read_incident, db.execute(_INCIDENTS, (after,)))),
+        waiting=tuple(findings.waiting(db, WAITING)),
+        undelivered=tuple(row["id"] for row in db.execute(_UNDELIVERED, (after,))),
+        tally=tallies.count(db, last or now - _LOOK_BACK, now),
     )
 
 
@@ -41,16 +52,22 @@ def _read_until(row: sqlite3.Row) -> datetime:
 def consume(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief:
     """The same, told from now on; a brief with nothing in it leaves no trace."""
     brief = read(db, now, since)
-    if not brief.items and not brief.incidents:
-        return brief
+    if not brief.is_empty:
+        enter(db, brief)
+    return brief
+
+
+def enter(db: sqlite3.Connection, brief: Brief, said: str = "") -> None:
+    """What is in it is told from now on."""
+    day = brief.day and brief.day.isoformat()
     db.execute(
-        "INSERT INTO briefs (id, since, until, items) VALUES (?, ?, ?, ?)",
-        (brief.id, instant(brief.since), to_text(now), len(brief.items)),
+        "INSERT INTO briefs (id, since, until, items, day, text) VALUES (?, ?, ?, ?, ?, ?)",
+        (brief.id, instant(brief.since), to_text(brief.until), len(brief.items), day, text(said)),
     )
-    event = FindingEvent(now, State.BRIEFED, "brief", "a brief told of it", brief_id=brief.id)
+    event = FindingEvent(brief.until, State.BRIEFED, "brief", "a brief told of it", brief_id=brief.id)
     findings.move(db, [item.id for item in brief.items], event)
     db.executemany(
         "UPDATE incidents SET open_told = 1, resolve_told = resolved_at IS NOT NULL WHERE id = ?",
         [(incident.id,) for incident in brief.incidents],
     )
-    return brief
+    db.executemany("UPDATE messages SET told = 1 WHERE id = ?", [(each,) for each in brief.undelivered])

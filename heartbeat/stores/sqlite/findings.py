@@ -12,6 +12,7 @@ from heartbeat.errors import NotFound
 from heartbeat.model import Change, Finding, FindingEvent, Known, LedgerFinding, State
 from heartbeat.stores.sqlite.rows import (
     finding_columns,
+    from_trace,
     instant,
     one_of,
     read_event,
@@ -19,20 +20,25 @@ from heartbeat.stores.sqlite.rows import (
     read_ledger_finding,
     reader,
     text,
+    when,
 )
 
 _INSERT = """
     INSERT INTO findings (
         id, job, key, version, change, state, rule, reason, current, first_seen_at, last_seen_at,
-        run_id, wake_id, title, kind, body, urgency, useful_until, starts_at, occurred_at, source, url, origin,
-        when_absent, absences, scope, data
+        run_id, wake_id, held_until, title, kind, body, urgency, useful_until, starts_at, occurred_at, source, url,
+        origin, when_absent, absences, scope, data
     ) VALUES (
         :id, :job, :key, :version, :change, :state, :rule, :reason, :current, :at, :at,
-        :run_id, :wake_id, :title, :kind, :body, :urgency, :useful_until, :starts_at, :occurred_at, :source, :url,
-        :origin, :when_absent, :absences, :scope, :data
+        :run_id, :wake_id, :held_until, :title, :kind, :body, :urgency, :useful_until, :starts_at, :occurred_at,
+        :source, :url, :origin, :when_absent, :absences, :scope, :data
     )"""
 _CURRENT = """
-    SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending
+    SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending,
+    (SELECT at FROM finding_events WHERE finding_id = findings.id ORDER BY rowid DESC LIMIT 1) AS since,
+    findings.state IN ('wake', 'held', 'brief', 'dropped') AND EXISTS (
+        SELECT 1 FROM finding_events WHERE finding_id = findings.id AND state IN ('told', 'briefed')
+    ) AS reminds
     FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
     WHERE findings.job = ? AND findings.current = 1 AND """
 _TO_MISS = f"{_CURRENT} findings.when_absent <> 'keep'"
@@ -59,14 +65,27 @@ def _read_known(row: sqlite3.Row) -> Known:
         state=State(row["state"]),
         rule=row["rule"],
         sending=bool(row["sending"]),
-        change=Change(row["change"]),
+        # What waits as a reminder cannot be taken back in silence: the owner was told it before.
+        change=Change.UPDATE if row["reminds"] else Change(row["change"]),
         missed=row["missed"],
         unsure=bool(row["unsure"]),
+        since=when(row["since"]),
     )
 
 
-def insert(db: sqlite3.Connection, job: str, finding: Finding, change: Change, event: FindingEvent) -> str:
-    """Enter a thing to tell, born with *event*; it is what its key stands for, unless it is a retraction."""
+def insert(
+    db: sqlite3.Connection,
+    job: str,
+    finding: Finding,
+    change: Change,
+    event: FindingEvent,
+    *,
+    until: datetime | None,
+) -> str:
+    """Enter a thing to tell, born with *event*; it is what its key stands for, unless it is a retraction.
+
+    One that is held is so until then.
+    """
     finding_id = new_id("fnd", event.at)
     db.execute(
         _INSERT,
@@ -81,6 +100,7 @@ def insert(db: sqlite3.Connection, job: str, finding: Finding, change: Change, e
             "at": instant(event.at),
             "run_id": event.run_id,
             "wake_id": event.wake_id,
+            "held_until": _held_until(event, until),
         }
         | finding_columns(finding),
     )
@@ -88,17 +108,36 @@ def insert(db: sqlite3.Connection, job: str, finding: Finding, change: Change, e
     return finding_id
 
 
-def move(db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent) -> None:
+def move(
+    db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent, until: datetime | None = None
+) -> None:
     """Put findings into the state of *event*; a wake or brief it does not name stays on record."""
+    held_until = _held_until(event, until)
     db.executemany(
         "UPDATE findings SET state = ?, rule = ?, reason = ?, wake_id = coalesce(?, wake_id), "
-        "brief_id = coalesce(?, brief_id) WHERE id = ?",
+        "brief_id = coalesce(?, brief_id), held_until = ? WHERE id = ?",
         [
-            (event.state, event.rule, text(event.reason), event.wake_id, event.brief_id, finding_id)
+            (event.state, event.rule, text(event.reason), event.wake_id, event.brief_id, held_until, finding_id)
             for finding_id in finding_ids
         ],
     )
     _enter_event(db, finding_ids, event)
+
+
+def hold_on(db: sqlite3.Connection, finding_id: str, event: FindingEvent, until: datetime | None) -> None:
+    """It is held already and stays so until then; an event of its own only when another rule wants it now."""
+    (before,) = db.execute("SELECT rule FROM findings WHERE id = ?", (finding_id,)).fetchone()
+    db.execute(
+        "UPDATE findings SET held_until = ?, rule = ?, reason = ? WHERE id = ?",
+        (_held_until(event, until), event.rule, text(event.reason), finding_id),
+    )
+    if event.rule != before:
+        _enter_event(db, [finding_id], event)
+
+
+def _held_until(event: FindingEvent, until: datetime | None) -> str | None:
+    # A hold without an end would be forgotten for ever: it is looked at again the next time.
+    return instant(until or event.at) if event.state is State.HELD else None
 
 
 def touch(db: sqlite3.Connection, reported: Iterable[tuple[str, Finding]], at: datetime) -> None:
@@ -168,13 +207,21 @@ def latest(
     return [read_ledger_finding(row) for row in rows]
 
 
+def waiting(db: sqlite3.Connection, limit: int) -> list[LedgerFinding]:
+    """What is held or in a wake, oldest first."""
+    rows = db.execute(
+        "SELECT * FROM findings WHERE state IN ('held', 'wake') ORDER BY first_seen_at, rowid LIMIT ?", (limit,)
+    )
+    return [read_ledger_finding(row) for row in rows]
+
+
 def _enter_event(db: sqlite3.Connection, finding_ids: Sequence[str], event: FindingEvent) -> None:
-    at, reason = instant(event.at), text(event.reason)
+    columns = (
+        *(instant(event.at), event.state, event.rule, text(event.reason)),
+        *(event.run_id, event.wake_id, event.brief_id, from_trace(event.trace)),
+    )
     db.executemany(
-        "INSERT INTO finding_events (finding_id, at, state, rule, reason, run_id, wake_id, brief_id) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (finding_id, at, event.state, event.rule, reason, event.run_id, event.wake_id, event.brief_id)
-            for finding_id in finding_ids
-        ],
+        "INSERT INTO finding_events (finding_id, at, state, rule, reason, run_id, wake_id, brief_id, trace) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(finding_id, *columns) for finding_id in finding_ids],
     )

@@ -39,20 +39,22 @@ def apply(db: sqlite3.Connection, change: FaultChange, now: datetime) -> None:
 
 
 def open_(db: sqlite3.Connection, subject: str, code: str, message: str, now: datetime) -> Incident | None:
-    """The incident that now is open; None when one was."""
-    incident = Incident(new_id("inc", now), text(subject), code, text(message), now)
+    """The incident that now is open, of which the owner is to hear at once; None when one was."""
+    incident = Incident(new_id("inc", now), text(subject), code, text(message), now, tell_at=now)
     entered = db.execute(
-        "INSERT INTO incidents (id, subject, code, message, opened_at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (incident.id, incident.subject, incident.code, incident.message, to_text(now)),
+        "INSERT INTO incidents (id, subject, code, message, opened_at, tell_at) VALUES (?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING",
+        (incident.id, incident.subject, incident.code, incident.message, to_text(now), to_text(now)),
     )
     return incident if entered.rowcount else None
 
 
 def resolve(db: sqlite3.Connection, subject: str, now: datetime) -> Incident | None:
-    """The incident that now is resolved; None when none was open."""
+    """The incident that now is resolved; None when none was open. An owner who never heard of it need not now."""
     row = db.execute(
-        "UPDATE incidents SET resolved_at = ? WHERE subject = ? AND resolved_at IS NULL RETURNING *",
-        (to_text(now), text(subject)),
+        "UPDATE incidents SET resolved_at = :now, tell_at = CASE WHEN told > 0 THEN :now END "
+        "WHERE subject = :subject AND resolved_at IS NULL RETURNING *",
+        {"now": to_text(now), "subject": text(subject)},
     ).fetchone()
     return row and read_incident(row)
 

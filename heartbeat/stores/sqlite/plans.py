@@ -6,42 +6,34 @@ import sqlite3
 from dataclasses import replace
 from datetime import datetime
 
-from heartbeat.clock import new_id
 from heartbeat.model import Action, Change, Decision, Finding, FindingEvent, Known, Run, State
-from heartbeat.stores.sqlite import findings, wakes
-from heartbeat.stores.sqlite.rows import text, to_json
+from heartbeat.stores.sqlite import findings
+from heartbeat.stores.sqlite.joining import Joining
+from heartbeat.stores.sqlite.rows import from_trace, text
 
-_STATES = {Action.WAKE: State.WAKE, Action.HOLD: State.HELD, Action.BRIEF: State.BRIEF, Action.DROP: State.DROPPED}
+STATES = {Action.WAKE: State.WAKE, Action.HOLD: State.HELD, Action.BRIEF: State.BRIEF, Action.DROP: State.DROPPED}
 _UNTOLD = frozenset({State.WAKE, State.HELD, State.BRIEF})
 
 
-def carry_out(
-    db: sqlite3.Connection, run: Run, decisions: tuple[Decision, ...], agent: str, at: datetime
-) -> str | None:
-    """Enter and move findings, and enter the decisions; the id of the wake that now waits, if one was made."""
-    wake_id = None
-    if any(decision.action is Action.WAKE for decision in decisions):
-        wake_id = new_id("wake", at)
-        wakes.enter(db, wake_id, run, agent, at)
+def carry_out(db: sqlite3.Connection, run: Run, decisions: tuple[Decision, ...], at: datetime) -> tuple[str, ...]:
+    """Enter and move findings, and enter the decisions; the ids of the wakes that now wait for them."""
     findings.touch(db, _reported_again(decisions), at)
-    work = _Work(db, run, wake_id, at)
+    work = _Work(db, run, at)
     _enter_decisions(db, run.id, [(work.settle(decision), decision) for decision in decisions])
-    if work.wakes_changed:
-        wakes.tidy(db, run.job)
-    pending = db.execute("SELECT id FROM wakes WHERE id = ? AND state = 'pending'", (wake_id,)).fetchone()
-    return wake_id if pending else None
+    return work.joining.finish(left=work.has_left)
 
 
 class _Work:
     """One run's decisions on their way into the ledger; later ones see what earlier ones did."""
 
-    def __init__(self, db: sqlite3.Connection, run: Run, wake_id: str | None, at: datetime) -> None:
+    def __init__(self, db: sqlite3.Connection, run: Run, at: datetime) -> None:
         self._db = db
         self._run = run
-        self._wake_id = wake_id
         self._at = at
         self._made: dict[str, Known] = {}
-        self.wakes_changed = wake_id is not None
+        self.joining = Joining(db, at)
+        self.has_left = False
+        """Whether a finding left the wake it was in."""
 
     def settle(self, decision: Decision) -> str | None:
         """Do what one decision says, and return the id of the finding it is about."""
@@ -56,7 +48,7 @@ class _Work:
             case Change.WITHDRAWAL:
                 return self._withdraw(decision, known)
             case Change.FORGOTTEN:
-                return self._forget(known)
+                return self._forget(decision, known)
 
     def _met(self, decision: Decision) -> Known | None:
         """The row a decision meets; one without an id was made by an earlier decision of this run."""
@@ -73,14 +65,16 @@ class _Work:
         return finding_id
 
     def _keep(self, decision: Decision, known: Known | None) -> str:
-        """It stays what it is; what waited may be promoted. What is with the agent right now stays with it."""
+        """It stays what it is; what waited or was told may be promoted. What is with the agent now stays with it."""
         assert known is not None
         if decision.action is Action.DUPLICATE or known.sending:
             return known.finding_id
         state = self._state(decision)
-        if state is not known.state:
-            self.wakes_changed |= known.state is State.WAKE
-            findings.move(self._db, [known.finding_id], self._event(state, decision.rule, decision.reason))
+        if state is State.HELD is known.state:
+            findings.hold_on(self._db, known.finding_id, self._event(state, decision), decision.until)
+        elif state is not known.state:
+            self.has_left |= known.state is State.WAKE
+            findings.move(self._db, [known.finding_id], self._event(state, decision), decision.until)
             self._made[decision.finding.key] = replace(known, state=state, rule=decision.rule)
         return known.finding_id
 
@@ -90,33 +84,39 @@ class _Work:
         self._take_back(known, decision.rule, decision.reason)
         return known.finding_id
 
-    def _forget(self, known: Known | None) -> str:
-        """A condition ended: what waits is still told, and its return will be new."""
+    def _forget(self, decision: Decision, known: Known | None) -> str:
+        """A condition ended: what waits is still told, by the brief if it was held, and its return will be new."""
         assert known is not None
         findings.retire(self._db, known.finding_id)
+        if decision.action is Action.BRIEF:
+            findings.move(self._db, [known.finding_id], self._event(State.BRIEF, decision))
         return known.finding_id
 
     def _insert(self, decision: Decision) -> str:
         state = self._state(decision)
-        event = self._event(state, decision.rule, decision.reason)
-        finding_id = findings.insert(self._db, self._run.job, decision.finding, decision.change, event)
+        event = self._event(state, decision)
+        finding_id = findings.insert(
+            self._db, self._run.job, decision.finding, decision.change, event, until=decision.until
+        )
         self._made[decision.finding.key] = Known(finding_id, decision.finding, state, decision.rule)
         return finding_id
 
     def _take_back(self, known: Known, rule: str, reason: str) -> None:
         """Withdraw what nobody was told, out of its wake too, unless the agent is being told right now."""
         if known.state in _UNTOLD and not known.sending:
-            self.wakes_changed |= known.state is State.WAKE
-            findings.move(self._db, [known.finding_id], self._event(State.WITHDRAWN, rule, reason))
+            self.has_left |= known.state is State.WAKE
+            event = FindingEvent(self._at, State.WITHDRAWN, rule, reason, self._run.id)
+            findings.move(self._db, [known.finding_id], event)
 
     def _state(self, decision: Decision) -> State:
         if decision.rule == "baseline" and decision.action is Action.DROP:
             return State.KNOWN
-        return _STATES[decision.action]
+        return STATES[decision.action]
 
-    def _event(self, state: State, rule: str, reason: str) -> FindingEvent:
-        wake_id = self._wake_id if state is State.WAKE else None
-        return FindingEvent(self._at, state, rule, reason, self._run.id, wake_id)
+    def _event(self, state: State, decision: Decision) -> FindingEvent:
+        run = self._run
+        wake_id = self.joining.wake_for(decision, run.job, run.id) if state is State.WAKE else None
+        return FindingEvent(self._at, state, decision.rule, decision.reason, run.id, wake_id)
 
 
 def _reported_again(decisions: tuple[Decision, ...]) -> list[tuple[str, Finding]]:
@@ -131,11 +131,10 @@ def _enter_decisions(db: sqlite3.Connection, run_id: str, settled: list[tuple[st
     rows = []
     for number, (finding_id, decision) in enumerate(settled):
         finding = decision.finding
-        trace = [(step.rule, step.outcome, step.reason) for step in decision.trace]
         rows.append(
             (
                 *(run_id, number, finding_id, text(finding.key), text(finding.title)),
-                *(decision.action, decision.change, decision.rule, text(decision.reason), to_json(trace)),
+                *(decision.action, decision.change, decision.rule, text(decision.reason), from_trace(decision.trace)),
             )
         )
     db.executemany(

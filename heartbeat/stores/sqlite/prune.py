@@ -33,6 +33,7 @@ _OLD = {
         DELETE FROM runs WHERE rowid IN (
             SELECT rowid FROM runs WHERE ended_at < :before AND id NOT IN (
                 SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')
+                UNION SELECT run_id FROM findings WHERE state IN ('wake', 'held')
             ) LIMIT :batch)""",
     "incidents": """
         DELETE FROM incidents WHERE rowid IN (
@@ -40,7 +41,18 @@ _OLD = {
     "briefs": """
         DELETE FROM briefs WHERE rowid IN (
             SELECT rowid FROM briefs WHERE until < :before
-            AND rowid < (SELECT max(rowid) FROM briefs) LIMIT :batch)""",
+            AND rowid < (SELECT max(rowid) FROM briefs)
+            -- The latest day must not get another one.
+            AND (day IS NULL OR day < (SELECT max(day) FROM briefs)) LIMIT :batch)""",
+    "messages": """
+        DELETE FROM messages WHERE rowid IN (
+            SELECT rowid FROM messages WHERE created_at < :before AND settled_at < :before
+            AND state NOT IN ('pending', 'sending')
+            AND (state NOT IN ('failed', 'expired') OR told = 1) LIMIT :batch)""",
+    "holds": """
+        DELETE FROM holds WHERE agent IN (SELECT agent FROM holds WHERE until < :before LIMIT :batch)""",
+    "overrides": """
+        DELETE FROM overrides WHERE name IN (SELECT name FROM overrides WHERE until < :before LIMIT :batch)""",
     "slots": """
         DELETE FROM slots WHERE (job, slot_at) IN (
             SELECT job, slot_at FROM slots WHERE slot_at < :before AND last_at < :before AND state <> 'claimed'
@@ -63,7 +75,10 @@ _OUTPUTS = """
     SELECT runs.rowid, runs.id FROM jobs CROSS JOIN runs ON runs.job = jobs.job AND stdout_head IS NOT NULL
     AND runs.rowid <= (SELECT rowid FROM runs WHERE job = jobs.job ORDER BY rowid DESC LIMIT 1 OFFSET :outputs)
     WHERE jobs.job BETWEEN :first AND :last
-    AND runs.id NOT IN (SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')) LIMIT :batch"""
+    AND runs.id NOT IN (
+        SELECT run_id FROM wakes WHERE state IN ('pending', 'sending')
+        UNION SELECT run_id FROM findings WHERE state IN ('wake', 'held')
+    ) LIMIT :batch"""
 _FORGET_OUTPUT = """
     UPDATE runs SET stdout_dropped = stdout_dropped + length(stdout_head) + length(stdout_tail),
     stderr_dropped = stderr_dropped + length(stderr_head) + length(stderr_tail),

@@ -11,8 +11,9 @@ from heartbeat.clock import from_text, new_id, to_text
 from heartbeat.errors import Invalid, NotFound, Refused
 from heartbeat.model import FindingEvent, QueueItem, State, Urgency
 from heartbeat.queue.telling import AGAIN, ONCE, first_slot, following, telling
-from heartbeat.stores.sqlite import findings, wakes
+from heartbeat.stores.sqlite import findings
 from heartbeat.stores.sqlite.database import Database
+from heartbeat.stores.sqlite.joining import tidy
 from heartbeat.stores.sqlite.queue import Row, read_row, settled_state, state_at
 from heartbeat.stores.sqlite.rows import instant, text
 
@@ -28,12 +29,12 @@ _CHANGE = """
     cancelled_at = NULL, snoozed_slot = NULL, snoozed_until = NULL, over_at = NULL WHERE key = ?"""
 # Waiting, and not with the agent right now: that is told, whatever happens to its item.
 _WAITING = """
-    SELECT findings.id, findings.job FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
+    SELECT findings.id FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
     WHERE findings.key >= ? AND findings.key <= ? AND findings.current = 1
     AND (findings.state IN ('held', 'brief') OR (findings.state = 'wake' AND wakes.state = 'pending'))"""
 # By an index of its own, of which these are the very words. The keys of one item end in an instant of 27 letters.
 _OVERTAKEN = """
-    SELECT old.id, old.job FROM findings AS old LEFT JOIN wakes ON wakes.id = old.wake_id
+    SELECT old.id FROM findings AS old LEFT JOIN wakes ON wakes.id = old.wake_id
     WHERE old.state IN ('wake', 'held', 'brief') AND old.key >= 'queue-at:' AND old.key < 'queue-at;'
     AND old.current = 1 AND (old.state <> 'wake' OR wakes.state = 'pending')
     AND EXISTS (
@@ -178,8 +179,8 @@ def _take_back(db: sqlite3.Connection, waiting: Sequence[sqlite3.Row], event: Fi
     for row in waiting:
         findings.retire(db, row["id"])
         findings.move(db, [row["id"]], event)
-    for job in {row["job"] for row in waiting}:
-        wakes.tidy(db, job)
+    if waiting:
+        tidy(db)
 
 
 def _named(db: sqlite3.Connection, id_or_key: str, now: datetime) -> tuple[Row, QueueItem]:

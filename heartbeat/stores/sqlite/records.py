@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
 
-from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, Step, View
-from heartbeat.stores.sqlite import findings, incidents, jobs, plans, runs, scopes
-from heartbeat.stores.sqlite.rows import instant, read_finding, reader, text
+from heartbeat.errors import NotFound
+from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, View
+from heartbeat.stores.sqlite import findings, incidents, jobs, past, plans, runs, scopes
+from heartbeat.stores.sqlite.rows import instant, read_finding, reader, text, to_trace
 
 # Both tables have columns of these names.
 _DECISIONS = """
@@ -28,17 +28,15 @@ def record(
     execution: Execution,
     judgement: Judgement,
     choose: Callable[[View], Plan],
-    *,
-    agent: str,
-) -> tuple[Plan, str | None]:
+) -> tuple[Plan, tuple[str, ...]]:
     """Everything that happens is dated at the end of the run."""
     runs.require_running(db, run.id)
     at = run.ended_at or execution.ended_at
     keys = {finding.key for finding in judgement.gate.findings} if judgement.gate else set()
-    seen = view(db, run.job, keys, run.started_at, scoped=_has_scopes(judgement))
+    seen = view(db, run.job, keys, at, scoped=_has_scopes(judgement))
     plan = choose(seen)
     runs.finish(db, run, execution, judgement, at)
-    wake_id = plans.carry_out(db, run, plan.decisions, agent, at)
+    wake_ids = plans.carry_out(db, run, plan.decisions, at)
     findings.miss(db, plan.missed)
     if judgement.gate and not judgement.verdict.is_fault:
         scopes.enter(db, run.job, judgement.gate.scopes, at)
@@ -53,7 +51,7 @@ def record(
         db.execute(
             "UPDATE jobs SET baseline_done = ?, fingerprint = ? WHERE job = ?", (done, plan.fingerprint, run.job)
         )
-    return plan, wake_id
+    return plan, wake_ids
 
 
 def _has_scopes(judgement: Judgement) -> bool:
@@ -65,7 +63,7 @@ def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime,
     """What a plan for these reported keys needs to know; a job never seen is as if anchored at *now*."""
     state = jobs.find(db, job) or JobState(job, now)
     looked_at = scopes.known(db, job) if scoped else frozenset[str]()
-    return View(state, findings.known(db, job, keys), incidents.streaks(db, job), looked_at)
+    return View(state, findings.known(db, job, keys), incidents.streaks(db, job), looked_at, past.read(db, now))
 
 
 def decisions(db: sqlite3.Connection, run_id: str, finding_id: str | None) -> list[tuple[str | None, Decision]]:
@@ -73,6 +71,15 @@ def decisions(db: sqlite3.Connection, run_id: str, finding_id: str | None) -> li
     runs.get(db, run_id)
     rows = db.execute(_DECISIONS, {"run": text(run_id), "finding": finding_id and text(finding_id)})
     return [(row["finding_id"], _read_decision(row)) for row in rows]
+
+
+def news(db: sqlite3.Connection, run_id: str) -> tuple[Run, list[tuple[str | None, Decision]]] | None:
+    """A run, and what was decided of its findings but for duplicates; None when it is not on record any more."""
+    try:
+        decided = decisions(db, run_id, None)
+    except NotFound:
+        return None
+    return runs.get(db, run_id), [each for each in decided if each[1].action is not Action.DUPLICATE]
 
 
 @reader
@@ -84,5 +91,5 @@ def _read_decision(row: sqlite3.Row) -> Decision:
         change=Change(row["decided_change"]),
         rule=row["decided_rule"],
         reason=row["decided_reason"],
-        trace=tuple(Step(*step) for step in json.loads(row["trace"])),
+        trace=to_trace(row["trace"]),
     )

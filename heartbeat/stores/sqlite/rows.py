@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -13,18 +13,19 @@ from heartbeat.clock import from_text, to_text
 from heartbeat.errors import Invalid
 from heartbeat.model import (
     Attempt,
-    Captured,
     Change,
     Finding,
     FindingEvent,
     Incident,
     LedgerFinding,
-    Run,
-    Source,
+    Message,
+    MessageKind,
+    MessageState,
     State,
+    Step,
     Streak,
     Urgency,
-    Verdict,
+    Usage,
     Wake,
     WhenAbsent,
 )
@@ -52,6 +53,14 @@ def when(value: str | None) -> datetime | None:
 
 def to_json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+def from_trace(trace: Iterable[Step]) -> str:
+    return to_json([(step.rule, step.outcome, step.reason) for step in trace])
+
+
+def to_trace(value: str) -> tuple[Step, ...]:
+    return tuple(Step(*step) for step in json.loads(value))
 
 
 def one_of(what: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -133,6 +142,7 @@ def read_ledger_finding(row: sqlite3.Row) -> LedgerFinding:
         run_id=row["run_id"],
         wake_id=row["wake_id"],
         brief_id=row["brief_id"],
+        held_until=when(row["held_until"]),
     )
 
 
@@ -146,30 +156,7 @@ def read_event(row: sqlite3.Row) -> FindingEvent:
         run_id=row["run_id"],
         wake_id=row["wake_id"],
         brief_id=row["brief_id"],
-    )
-
-
-@reader
-def read_run(row: sqlite3.Row) -> Run:
-    return Run(
-        id=row["id"],
-        job=row["job"],
-        trigger=row["trigger"],
-        slot_at=when(row["slot_at"]),
-        started_at=from_text(row["started_at"]),
-        state=row["state"],
-        ended_at=when(row["ended_at"]),
-        verdict=Verdict(row["verdict"]) if row["verdict"] is not None else None,
-        code=row["code"],
-        reason=row["reason"],
-        hint=row["hint"],
-        exit_code=row["exit_code"],
-        signal=row["signal"],
-        stdout=Captured(row["stdout_head"] or b"", row["stdout_tail"] or b"", row["stdout_dropped"]),
-        stderr=Captured(row["stderr_head"] or b"", row["stderr_tail"] or b"", row["stderr_dropped"]),
-        sources=tuple(Source(*fields) for fields in json.loads(row["sources"])),
-        data=json.loads(row["data"]),
-        context=row["context"],
+        trace=to_trace(row["trace"]),
     )
 
 
@@ -185,6 +172,9 @@ def read_wake(row: sqlite3.Row) -> Wake:
         created_at=from_text(row["created_at"]),
         next_attempt_at=when(row["next_attempt_at"]),
         attempts=row["attempts"],
+        failures=row["failures"],
+        profile=row["profile"],
+        brief_id=row["brief_id"],
         useful_until=when(row["useful_until"]),
         settled_at=when(row["settled_at"]),
         reply=row["reply"],
@@ -200,6 +190,31 @@ def read_attempt(row: sqlite3.Row) -> Attempt:
         ended_at=when(row["ended_at"]),
         outcome=row["outcome"],
         message=row["message"],
+        session=row["session"],
+        usage=Usage(row["tokens_in"], row["tokens_out"], row["usd"]),
+    )
+
+
+@reader
+def read_message(row: sqlite3.Row) -> Message:
+    return Message(
+        id=row["id"],
+        kind=MessageKind(row["kind"]),
+        channel=row["channel"],
+        state=MessageState(row["state"]),
+        title=row["title"],
+        body=row["body"],
+        urgency=Urgency(row["urgency"]),
+        created_at=from_text(row["created_at"]),
+        next_attempt_at=when(row["next_attempt_at"]),
+        attempts=row["attempts"],
+        failures=row["failures"],
+        useful_until=when(row["useful_until"]),
+        settled_at=when(row["settled_at"]),
+        error=row["error"],
+        wake_id=row["wake_id"],
+        brief_id=row["brief_id"],
+        incident_id=row["incident_id"],
     )
 
 
@@ -217,4 +232,6 @@ def read_incident(row: sqlite3.Row) -> Incident:
         message=row["message"],
         opened_at=from_text(row["opened_at"]),
         resolved_at=when(row["resolved_at"]),
+        told=row["told"],
+        tell_at=when(row["tell_at"]),
     )

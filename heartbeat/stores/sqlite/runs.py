@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from datetime import datetime
 
-from heartbeat.clock import to_text
+from heartbeat.clock import from_text, to_text
 from heartbeat.errors import NotFound, Refused, SlotTaken
-from heartbeat.model import Captured, Execution, Judgement, Run, SlotState
+from heartbeat.model import Captured, Execution, Judgement, Run, SlotState, Source, Verdict
 from heartbeat.ports import Alive
 from heartbeat.stores.sqlite import jobs, slots
-from heartbeat.stores.sqlite.rows import instant, read_run, text, to_json
+from heartbeat.stores.sqlite.rows import instant, reader, text, to_json, when
 
 STDOUT_HEAD, STDOUT_TAIL = 8 * 1024, 8 * 1024
 STDERR_HEAD, STDERR_TAIL = 2 * 1024, 4 * 1024
@@ -90,7 +91,7 @@ def get(db: sqlite3.Connection, run_id: str) -> Run:
     row = db.execute("SELECT * FROM runs WHERE id = ?", (text(run_id),)).fetchone()
     if row is None:
         raise NotFound(f"cannot find the run {run_id!r}; `heartbeat runs` shows those there are")
-    return read_run(row)
+    return _read_run(row)
 
 
 def latest(db: sqlite3.Connection, job: str | None, limit: int) -> list[Run]:
@@ -99,14 +100,22 @@ def latest(db: sqlite3.Connection, job: str | None, limit: int) -> list[Run]:
         rows = db.execute("SELECT * FROM runs ORDER BY rowid DESC LIMIT ?", (limit,))
     else:
         rows = db.execute("SELECT * FROM runs WHERE job = ? ORDER BY rowid DESC LIMIT ?", (text(job), limit))
-    return [read_run(row) for row in rows]
+    return [_read_run(row) for row in rows]
 
 
 def latest_of_each(db: sqlite3.Connection) -> dict[str, Run]:
     rows = db.execute(
         "SELECT runs.* FROM jobs JOIN runs ON runs.rowid = (SELECT max(rowid) FROM runs WHERE job = jobs.job)"
     )
-    return {run.job: run for run in map(read_run, rows)}
+    return {run.job: run for run in map(_read_run, rows)}
+
+
+def ended_since(db: sqlite3.Connection, since: datetime) -> list[str]:
+    """The ids of the runs that ended from then on, in the order in which they did."""
+    rows = db.execute(
+        "SELECT id FROM runs WHERE ended_at >= ? AND state = 'ended' ORDER BY ended_at, rowid", (to_text(since),)
+    )
+    return [row["id"] for row in rows]
 
 
 def cut(captured: Captured, head: int, tail: int) -> Captured:
@@ -117,3 +126,27 @@ def cut(captured: Captured, head: int, tail: int) -> Captured:
         first, last = whole[:head], whole[head:]
     first, last = first[:head], last[-tail:]
     return Captured(first, last, captured.total - len(first) - len(last))
+
+
+@reader
+def _read_run(row: sqlite3.Row) -> Run:
+    return Run(
+        id=row["id"],
+        job=row["job"],
+        trigger=row["trigger"],
+        slot_at=when(row["slot_at"]),
+        started_at=from_text(row["started_at"]),
+        state=row["state"],
+        ended_at=when(row["ended_at"]),
+        verdict=Verdict(row["verdict"]) if row["verdict"] is not None else None,
+        code=row["code"],
+        reason=row["reason"],
+        hint=row["hint"],
+        exit_code=row["exit_code"],
+        signal=row["signal"],
+        stdout=Captured(row["stdout_head"] or b"", row["stdout_tail"] or b"", row["stdout_dropped"]),
+        stderr=Captured(row["stderr_head"] or b"", row["stderr_tail"] or b"", row["stderr_dropped"]),
+        sources=tuple(Source(*fields) for fields in json.loads(row["sources"])),
+        data=json.loads(row["data"]),
+        context=row["context"],
+    )

@@ -13,9 +13,10 @@ from datetime import datetime
 
 from heartbeat.clock import to_text
 from heartbeat.errors import NotFound, Refused
-from heartbeat.model import FindingEvent, Run, State, Wake
+from heartbeat.model import OWNER, FindingEvent, Reply, State, Target, Usage, Wake
 from heartbeat.ports import Alive
-from heartbeat.stores.sqlite import findings
+from heartbeat.stores.sqlite import findings, holds
+from heartbeat.stores.sqlite.joining import tidy
 from heartbeat.stores.sqlite.rows import (
     instant,
     one_of,
@@ -27,31 +28,6 @@ from heartbeat.stores.sqlite.rows import (
 )
 
 _STATES = ("pending", "sending", "settled", "failed", "cancelled")
-
-
-def enter(db: sqlite3.Connection, wake_id: str, run: Run, agent: str, at: datetime) -> None:
-    """A wake without findings; `tidy` must follow when they are in."""
-    db.execute(
-        "INSERT INTO wakes (id, job, run_id, agent, state, created_at, next_attempt_at) "
-        "VALUES (?, ?, ?, ?, 'pending', ?, ?)",
-        (wake_id, run.job, run.id, agent, to_text(at), to_text(at)),
-    )
-
-
-def tidy(db: sqlite3.Connection, job: str) -> None:
-    """After findings joined or left the pending wakes of *job*: cancel the empty ones, date the others."""
-    db.execute(
-        "UPDATE wakes SET state = 'cancelled', next_attempt_at = NULL, error = 'all it carried was taken back' "
-        "WHERE state = 'pending' AND job = ? "
-        "AND NOT EXISTS (SELECT 1 FROM findings WHERE wake_id = wakes.id AND state = 'wake')",
-        (job,),
-    )
-    db.execute(
-        "UPDATE wakes SET useful_until = ("
-        "SELECT CASE WHEN count(*) = count(useful_until) THEN max(useful_until) END "
-        "FROM findings WHERE wake_id = wakes.id AND state = 'wake') WHERE state = 'pending' AND job = ?",
-        (job,),
-    )
 
 
 def due(db: sqlite3.Connection, now: datetime) -> list[str]:
@@ -70,36 +46,55 @@ def begin(db: sqlite3.Connection, wake_id: str, owner: str, now: datetime) -> Wa
         (owner, text(wake_id)),
     ).fetchone()
     if begun is None:
-        _state(db, wake_id)
+        _row(db, wake_id)
         return None
     db.execute(
         "INSERT INTO attempts (wake_id, number, started_at, outcome) VALUES (?, ?, ?, 'running')",
         (wake_id, begun["attempts"], to_text(now)),
     )
-    row = db.execute("SELECT * FROM wakes WHERE id = ?", (wake_id,)).fetchone()
-    return _read(db, row, only_untold=True)
+    return _read(db, _row(db, wake_id), only_untold=True)
 
 
-def settle(db: sqlite3.Connection, wake_id: str, reply: str, now: datetime) -> None:
+def settle(db: sqlite3.Connection, wake_id: str, reply: Reply, now: datetime) -> None:
     _leave(db, wake_id, "settle", sources=("sending",), target="settled")
+    (agent,) = db.execute(
+        "UPDATE wakes SET settled_at = ?, reply = ?, error = '' WHERE id = ? RETURNING agent",
+        (to_text(now), text(reply.text), wake_id),
+    ).fetchone()
+    _end_attempt(db, wake_id, "accepted", "", now, usage=reply.usage, session=reply.session)
+    reason = "it went to the owner" if agent == OWNER else "the agent accepted it"
+    findings.move(db, _untold(db, wake_id), FindingEvent(now, State.TOLD, "settled", reason, wake_id=wake_id))
+
+
+def postpone(
+    db: sqlite3.Connection,
+    wake_id: str,
+    error: str,
+    at: datetime,
+    now: datetime,
+    *,
+    outcome: str = "failed",
+    usage: Usage | None = None,
+) -> None:
+    _leave(db, wake_id, "postpone", sources=("sending",), target="pending", at=at, error=error)
+    _end_attempt(db, wake_id, outcome, error, now, usage=usage)
+
+
+def defer(db: sqlite3.Connection, wake_id: str, reason: str, until: datetime) -> None:
+    _leave(db, wake_id, "defer", sources=("pending",), target="pending", at=until, error=reason)
+
+
+def divert(db: sqlite3.Connection, wake_id: str, target: Target, reason: str, now: datetime) -> None:
+    _leave(db, wake_id, "divert", sources=("pending",), target="pending", at=now, error=reason)
     db.execute(
-        "UPDATE wakes SET settled_at = ?, reply = ?, error = '' WHERE id = ?", (to_text(now), text(reply), wake_id)
+        "UPDATE wakes SET agent = ?, profile = ?, failures = 0 WHERE id = ?",
+        (text(target.agent), text(target.profile), wake_id),
     )
-    _end_attempt(db, wake_id, "accepted", "", now)
-    event = FindingEvent(now, State.TOLD, "settled", "the agent accepted it", wake_id=wake_id)
-    findings.move(db, _untold(db, wake_id), event)
 
 
-def postpone(db: sqlite3.Connection, wake_id: str, error: str, at: datetime, now: datetime) -> None:
-    _leave(db, wake_id, "postpone", sources=("sending",), target="pending", at=at)
-    db.execute("UPDATE wakes SET error = ? WHERE id = ?", (text(error), wake_id))
-    _end_attempt(db, wake_id, "failed", error, now)
-
-
-def give_up(db: sqlite3.Connection, wake_id: str, error: str, now: datetime) -> None:
-    _leave(db, wake_id, "give up", sources=("sending", "pending"), target="failed")
-    db.execute("UPDATE wakes SET error = ? WHERE id = ?", (text(error), wake_id))
-    _end_attempt(db, wake_id, "failed", error, now)
+def give_up(db: sqlite3.Connection, wake_id: str, error: str, now: datetime, *, usage: Usage | None = None) -> None:
+    _leave(db, wake_id, "give up", sources=("sending", "pending"), target="failed", error=error)
+    _end_attempt(db, wake_id, "failed", error, now, usage=usage)
     untold = _untold(db, wake_id)
     # A condition that ended while its wake was under way is not replaced: it is still to be told.
     replaced = findings.replaced(db, untold)
@@ -126,29 +121,30 @@ def release(db: sqlite3.Connection, alive: Alive, now: datetime) -> list[str]:
 
 
 def retry(db: sqlite3.Connection, wake_id: str, now: datetime) -> None:
-    before = _state(db, wake_id)
+    """The owner wants it now: its agent is called whatever it asked for."""
+    before = _row(db, wake_id)
     _leave(db, wake_id, "retry", sources=("pending", "failed", "cancelled"), target="pending", at=now)
-    if before != "pending":
-        event = FindingEvent(now, State.WAKE, "retried", f"the wake was {before} and is tried again", wake_id=wake_id)
-        findings.move(db, _given_back(db, wake_id), event)
-        if not _untold(db, wake_id):
-            raise Refused(f"cannot retry the wake {wake_id}: nothing in it is left to tell; see `heartbeat brief`")
-        db.execute("UPDATE wakes SET error = '' WHERE id = ?", (wake_id,))
-        tidy(db, db.execute("SELECT job FROM wakes WHERE id = ?", (wake_id,)).fetchone()["job"])
+    db.execute("UPDATE wakes SET failures = 0 WHERE id = ?", (wake_id,))
+    holds.end(db, before["agent"], now)
+    if before["state"] == "pending":
+        return
+    reason = f"the wake was {before['state']} and is tried again"
+    event = FindingEvent(now, State.WAKE, "retried", reason, wake_id=wake_id)
+    findings.move(db, _given_back(db, wake_id), event)
+    if before["brief_id"] is None and not _untold(db, wake_id):
+        raise Refused(f"cannot retry the wake {wake_id}: nothing in it is left to tell; see `heartbeat brief`")
+    db.execute("UPDATE wakes SET error = '' WHERE id = ?", (wake_id,))
+    tidy(db)
 
 
 def cancel(db: sqlite3.Connection, wake_id: str, reason: str, now: datetime) -> None:
-    _leave(db, wake_id, "cancel", sources=("pending",), target="cancelled")
-    db.execute("UPDATE wakes SET error = ? WHERE id = ?", (text(reason), wake_id))
+    _leave(db, wake_id, "cancel", sources=("pending",), target="cancelled", error=reason)
     event = FindingEvent(now, State.DROPPED, "cancelled", reason, wake_id=wake_id)
     findings.move(db, _untold(db, wake_id), event)
 
 
 def get(db: sqlite3.Connection, wake_id: str) -> Wake:
-    row = db.execute("SELECT * FROM wakes WHERE id = ?", (text(wake_id),)).fetchone()
-    if row is None:
-        raise _not_found(wake_id)
-    return _read(db, row)
+    return _read(db, _row(db, wake_id))
 
 
 def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Wake]:
@@ -161,15 +157,11 @@ def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Wake]:
     return [_read(db, row) for row in rows]
 
 
-def _state(db: sqlite3.Connection, wake_id: str) -> str:
-    row = db.execute("SELECT state FROM wakes WHERE id = ?", (text(wake_id),)).fetchone()
+def _row(db: sqlite3.Connection, wake_id: str) -> sqlite3.Row:
+    row: sqlite3.Row | None = db.execute("SELECT * FROM wakes WHERE id = ?", (text(wake_id),)).fetchone()
     if row is None:
-        raise _not_found(wake_id)
-    return str(row["state"])
-
-
-def _not_found(wake_id: str) -> NotFound:
-    return NotFound(f"cannot find the wake {wake_id!r}; `heartbeat wakes list` shows those there are")
+        raise NotFound(f"cannot find the wake {wake_id!r}; `heartbeat wakes list` shows those there are")
+    return row
 
 
 def _leave(
@@ -180,23 +172,41 @@ def _leave(
     sources: tuple[str, ...],
     target: str,
     at: datetime | None = None,
+    error: str | None = None,
 ) -> None:
     """Move a wake out of one of *sources*, due again at *at*; raises Refused when it is in another state."""
     left = db.execute(
-        "UPDATE wakes SET state = ?, owner = NULL, next_attempt_at = ? "
+        "UPDATE wakes SET state = ?, owner = NULL, next_attempt_at = ?, error = coalesce(?, error) "
         "WHERE id = ? AND state IN (SELECT value FROM json_each(?))",
-        (target, instant(at), text(wake_id), to_json(sources)),
+        (target, instant(at), error and text(error), text(wake_id), to_json(sources)),
     )
     if not left.rowcount:
-        state = _state(db, wake_id)
+        state = _row(db, wake_id)["state"]
         raise Refused(f"cannot {verb} the wake {wake_id}: it is {state}, not {' or '.join(sources)}; nothing was done")
 
 
-def _end_attempt(db: sqlite3.Connection, wake_id: str, outcome: str, message: str, now: datetime) -> None:
-    db.execute(
-        "UPDATE attempts SET ended_at = ?, outcome = ?, message = ? WHERE wake_id = ? AND outcome = 'running'",
-        (to_text(now), outcome, text(message), wake_id),
+def _end_attempt(
+    db: sqlite3.Connection,
+    wake_id: str,
+    outcome: str,
+    message: str,
+    now: datetime,
+    *,
+    usage: Usage | None = None,
+    session: str = "",
+) -> None:
+    """End the attempt that is under way, if one is, and count it if it failed."""
+    usage = usage or Usage()
+    ended = db.execute(
+        "UPDATE attempts SET ended_at = ?, outcome = ?, message = ?, session = ?, tokens_in = ?, tokens_out = ?, "
+        "usd = ? WHERE wake_id = ? AND outcome = 'running'",
+        (
+            *(to_text(now), outcome, text(message), text(session)),
+            *(usage.tokens_in, usage.tokens_out, usage.usd, wake_id),
+        ),
     )
+    if ended.rowcount and outcome == "failed":
+        db.execute("UPDATE wakes SET failures = failures + 1 WHERE id = ?", (wake_id,))
 
 
 def _untold(db: sqlite3.Connection, wake_id: str) -> list[str]:

@@ -1,0 +1,90 @@
+"""The two rounds of the daemon's couriers: one calls the agent, which may take long, the other does all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from heartbeat.beat import House
+from heartbeat.briefing import issue_due, tell_incidents
+from heartbeat.courier import Courier
+from heartbeat.lock import KernelLock
+from heartbeat.model import Overrides
+from heartbeat.outbox import decide_held, deliver_due
+from heartbeat.ports import Ledger
+from heartbeat.post import send_due
+from heartbeat.process import is_alive, owner
+from heartbeat.slots import CLOCK_STEP
+from heartbeat.troubles import Troubles
+
+
+class Delivery:
+    """What is held, wakes, messages and briefs, each when its time has come."""
+
+    def __init__(self, house: Callable[[], House], troubles: Troubles, fatal: Callable[[BaseException], None]) -> None:
+        self._lock = KernelLock(house().home.agent_lock_file)
+        self._looked_at = house().clock()
+        self._overrides = Overrides()
+        self._looks_again = True
+        self.next_at: datetime | None = None
+        self._agent = Courier("outbox", self._call_agent, house, troubles, fatal)
+        self._owner = Courier("post", self._tell_owner, house, troubles, fatal)
+
+    def start(self) -> None:
+        self._agent.start()
+        self._owner.start()
+
+    def ring(self) -> None:
+        """It is time to look whether something is due."""
+        self._owner.ring()
+        self._agent.ring()
+
+    def advance(self, now: datetime) -> None:
+        """Ring when something is due that is no run: a held finding, an attempt, a message."""
+        if self.next_at is not None and self.next_at <= now:
+            self.next_at = None  # the couriers are at it
+            self.ring()
+
+    def look_ahead(self, ledger: Ledger, now: datetime) -> None:
+        due = ledger.next_due(now)
+        # What is overdue waits for its courier, not for the loop.
+        self.next_at = due if due is not None and due > now else None
+
+    def look_again(self) -> None:
+        """The rules may be others now: what is held is decided again, what was deferred is looked at."""
+        self._looks_again = True
+        self.ring()
+
+    def join(self) -> None:
+        """Wait for the end of both; the house's `stop` is set."""
+        self._owner.join()
+        self._agent.join()
+
+    def _call_agent(self, house: House) -> None:
+        # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
+        if house.ledger.due_wakes(house.clock()) and self._lock.acquire(owner(), patience=0.0):
+            try:
+                deliver_due(house, to_owner=False)
+            finally:
+                self._lock.release()
+            self._owner.ring()
+
+    def _tell_owner(self, house: House) -> None:
+        now = house.clock()
+        everything = self._has_changed(house, now)
+        if everything:
+            house.ledger.release_wakes(is_alive, now)
+        released = decide_held(house, everything=everything)
+        if issue_due(house) or released or everything:
+            self._agent.ring()
+        deliver_due(house, to_owner=True)
+        tell_incidents(house)
+        send_due(house)
+
+    def _has_changed(self, house: House, now: datetime) -> bool:
+        """Whether instants that were reckoned before do not count any more: other rules, a clock that was set back."""
+        overrides, looks_again = house.ledger.overrides(now), self._looks_again
+        changed = looks_again or overrides != self._overrides or self._looked_at - now > CLOCK_STEP
+        # In this order: were the ledger out of reach, the next round would have to look again.
+        self._overrides, self._looked_at, self._looks_again = overrides, now, False
+        return changed
