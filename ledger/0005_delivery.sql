@@ -9,7 +9,7 @@ UPDATE findings SET held_until = last_seen_at WHERE state = 'held';
 ALTER TABLE wakes ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;   -- attempts that failed since it was made, retried or diverted
 ALTER TABLE wakes ADD COLUMN profile TEXT NOT NULL DEFAULT '';      -- how the agent is to be called
 ALTER TABLE wakes ADD COLUMN brief_id TEXT;                         -- the brief it is to write up
-ALTER TABLE wakes ADD COLUMN critical INTEGER NOT NULL DEFAULT 0;   -- 1: something critical came into it
+ALTER TABLE wakes ADD COLUMN critical INTEGER NOT NULL DEFAULT 0;   -- 1: it was made for something critical
 UPDATE wakes SET failures = (SELECT count(*) FROM attempts WHERE wake_id = wakes.id AND outcome = 'failed')
     WHERE state IN ('pending', 'sending');
 UPDATE wakes SET critical = EXISTS (SELECT 1 FROM findings WHERE wake_id = wakes.id AND urgency = 'critical');

@@ -340,6 +340,7 @@ def test_a_wake_is_shown_with_what_it_carries_and_how_it_stands(place: Place) ->
         "error": "",
     }
     shown = place.data("wakes", "get", wake["id"])
+    assert shown["messages"] == []
     (attempt,) = shown.pop("history")
     assert (shown["id"], attempt["number"], attempt["outcome"], attempt["usd"]) == (wake["id"], 1, "accepted", None)
     text = place.call("wakes", "get", wake["id"]).out

@@ -269,3 +269,14 @@ def test_a_condition_that_ended_in_the_quiet_is_told_by_the_brief_and_wakes_nobo
     bench.now = at(60)
     assert decide_held(bench.house()) == ()
     assert found(bench, {"key": "a", "when_absent": "forget"}, minutes=70) != []
+
+
+def test_why_names_the_channels_that_told_it(bench: Bench) -> None:
+    bench.place.configure(CONFIG + "notify = true\n" + PHONE)
+    (wake_id,) = found(bench, {"key": "a"})
+    send(bench, wake_id, 0)
+    (message,) = bench.ledger.messages_of(wake_id)
+    shown = bench.place.call("why", wake_id).out
+    assert f"by phone, {message.id}" in shown
+    assert "handed to the owner's channels" in shown
+    assert f"{message.id}  pending by phone" in bench.place.call("wakes", "get", wake_id).out

@@ -150,7 +150,11 @@ def _wake(ledger: Ledger, wake_id: str) -> list[Step]:
     attempts = [
         Step("act", attempt.outcome, f"{_at(attempt.started_at)} {attempt.message}".strip()) for attempt in wake.history
     ]
-    return [*steps, *attempts, Step("settle", wake.state, _standing(wake))]
+    sent = [
+        Step("told", message.state, f"by {message.channel}, {message.id} {message.error}".strip())
+        for message in ledger.messages_of(wake_id)
+    ]
+    return [*steps, *attempts, Step("settle", wake.state, _standing(wake)), *sent]
 
 
 def _standing(wake: Wake) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,7 +10,7 @@ import typer
 
 from heartbeat.cli.shell import shell, table, when
 from heartbeat.clock import utc_now
-from heartbeat.model import Attempt, Wake
+from heartbeat.model import Attempt, Message, Wake
 from heartbeat.text import one_line, plain
 
 app = typer.Typer(name="wakes", help="The outbox: what was and will be handed to the agent.")
@@ -39,10 +40,12 @@ def get(wake: str = typer.Argument(help="Its id.")) -> None:
     """Show one wake: what it carries, every attempt and what that cost, the whole reply."""
     call = shell("wakes get")
     with call.ledger_to_read() as ledger:
-        found = ledger.wake(wake)
-    call.show(
-        as_data(found) | {"history": [_attempt(each) for each in found.history]}, lambda: _text(found, call.zone())
-    )
+        found, sent = ledger.wake(wake), ledger.messages_of(wake)
+    data = as_data(found) | {
+        "history": [_attempt(each) for each in found.history],
+        "messages": [{"id": each.id, "channel": each.channel, "state": each.state} for each in sent],
+    }
+    call.show(data, lambda: _text(found, sent, call.zone()))
 
 
 @app.command()
@@ -79,7 +82,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _text(wake: Wake, zone: ZoneInfo) -> str:
+def _text(wake: Wake, sent: Sequence[Message], zone: ZoneInfo) -> str:
     next_at = f", next attempt {when(wake.next_attempt_at, zone)}" if wake.next_attempt_at else ""
     lines = [f"{wake.id}: {wake.state} for {wake.agent}, made {when(wake.created_at, zone)}{next_at}"]
     lines += [f"  {item.id}  {item.state:<9}  {one_line(item.finding.title, 100)}" for item in wake.findings]
@@ -87,6 +90,7 @@ def _text(wake: Wake, zone: ZoneInfo) -> str:
         cost = f", {attempt.usage.usd:.4f} USD" if attempt.usage.usd is not None else ""
         said = f": {one_line(attempt.message, 300)}" if attempt.message else ""
         lines.append(f"  attempt {attempt.number} {when(attempt.started_at, zone)} {attempt.outcome}{cost}{said}")
+    lines += [f"  {each.id}  {each.state} by {each.channel}" for each in sent]
     if wake.error:
         lines.append(f"  {one_line(wake.error, 500)}")
     return "\n".join([*lines, plain(wake.reply)] if wake.reply else lines)

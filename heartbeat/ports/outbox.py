@@ -130,6 +130,9 @@ class MessageLedger(Protocol):
     def messages(self, state: str | None = None, limit: int = 50) -> list[Message]:
         """Newest first."""
 
+    def messages_of(self, wake_id: str) -> list[Message]:
+        """What became of a wake at the channels, oldest first."""
+
 
 class BriefLedger(Protocol):
     """The brief, incidents and what the owner said for the time being."""

@@ -19,6 +19,7 @@ from heartbeat.model import (
     Overrides,
     Past,
     Reply,
+    Run,
     Spending,
     State,
     Target,
@@ -28,7 +29,7 @@ from heartbeat.model import (
 from heartbeat.stores.memory import open_memory
 from heartbeat.stores.sqlite import SqliteLedger
 from tests.ledger.deciding import again, begun, decided, enter, keys_of, row_of, run, settled
-from tests.ledger.telling import CLAUDE, at, draft
+from tests.ledger.telling import CLAUDE, OWNER, at, draft
 
 CODEX = Target("codex", "fast")
 OTHERS = (Target("codex"), Target("claude", "fast"), Target(THE_OWNER))
@@ -516,9 +517,10 @@ def test_a_run_that_is_pruned_while_they_are_given_is_left_out(ledger: SqliteLed
 
 
 def test_a_run_that_was_interrupted_has_decided_nothing(ledger: SqliteLedger) -> None:
-    enter(ledger, 0, decided("a"))
+    ledger.claim(Run("run_1", "job", "manual", None, at(0)), OWNER)
     ledger.interrupt(lambda _owner: False, at(1))
-    assert len(list(ledger.decided_since(at(0)))) == 1
+    assert ledger.run("run_1").ended_at == at(1)
+    assert list(ledger.decided_since(at(0))) == []
 
 
 def test_many_wakes_that_wait_do_not_make_a_run_write_them_again(ledger: SqliteLedger) -> None:

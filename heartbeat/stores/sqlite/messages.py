@@ -164,6 +164,12 @@ def latest(db: sqlite3.Connection, state: str | None, limit: int) -> list[Messag
     return [read_message(row) for row in rows]
 
 
+def of_wake(db: sqlite3.Connection, wake_id: str) -> list[Message]:
+    """Oldest first."""
+    rows = db.execute("SELECT * FROM messages WHERE wake_id = ? ORDER BY rowid", (text(wake_id),))
+    return [read_message(row) for row in rows]
+
+
 def _row(db: sqlite3.Connection, message_id: str) -> sqlite3.Row:
     row: sqlite3.Row | None = db.execute("SELECT * FROM messages WHERE id = ?", (text(message_id),)).fetchone()
     if row is None:

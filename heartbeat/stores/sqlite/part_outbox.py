@@ -134,6 +134,10 @@ class OutboxPart:
         with self._database.reading() as db:
             return messages.latest(db, state, limit)
 
+    def messages_of(self, wake_id: str) -> list[Message]:
+        with self._database.reading() as db:
+            return messages.of_wake(db, wake_id)
+
     def brief(self, now: datetime, since: datetime | None = None) -> Brief:
         with self._database.reading() as db:
             return briefs.read(db, now, since)
