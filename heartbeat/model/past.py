@@ -26,7 +26,7 @@ class Interruption:
 
     at: datetime
     critical: bool = False
-    """It carried something critical: it does not count to the budget of the others."""
+    """It was made for something critical: it does not count to the budget of the others."""
 
 
 @dataclass(frozen=True, slots=True)

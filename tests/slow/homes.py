@@ -144,7 +144,8 @@ class Home:
         self.file(
             "config.toml",
             f'[owner]\n{owner}\n[agent]\nkind = "command"\ncommand = ["{self.folder}/agent.py"]\n{agent}\n'
-            f"[daemon]\n{daemon}\n{jobs}",
+            # So that wakes come as they are made.
+            f'[budget]\nmin_gap = "0s"\nper_hour = 3600\nper_day = 86400\n[daemon]\n{daemon}\n{jobs}',
         )
 
     def file(self, name: str, text: str) -> Path:
