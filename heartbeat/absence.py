@@ -22,7 +22,8 @@ def absent(judgement: Judgement, view: View) -> Iterator[Known]:
     for key, known in view.known.items():
         finding = known.finding
         looked = finding.scope in scopes if finding.scope else answered.get(finding.source, all_answered)
-        if key not in reported and looked:
+        # One whose retraction waits is called off already.
+        if key not in reported and looked and not known.retracting:
             yield known
 
 

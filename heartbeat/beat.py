@@ -15,7 +15,9 @@ import tenacity
 
 from heartbeat.absence import missed_once_more
 from heartbeat.clock import new_id
+from heartbeat.config.searching import Allowance
 from heartbeat.decide import Rules, decide
+from heartbeat.decide.owner import warm
 from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, Refused
 from heartbeat.faults import backoff_until, weigh
 from heartbeat.gate import judge
@@ -172,13 +174,16 @@ def rules_for(house: House, job: str, agent: str = "") -> Rules:
     """The owner's rules for a job; *agent* names who is woken instead of the configured one, whatever the job says."""
     configured = house.agent.name if house.agent else ""
     rules = rules_of(house.config.settings, house.config.jobs.get(job), job, agent=configured, routes=house.routes)
-    return replace(rules, target=Target(agent)) if agent else rules
+    return replace(rules, target=Target(agent, job)) if agent else rules
 
 
 def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, agent: str = "") -> Callable[[View], Plan]:
     """The pure function that makes a plan of what the ledger knows."""
     rules = rules_for(house, job.name, agent)
     incidents = house.config.settings.incidents
+    searches, gate = Allowance(), judgement.gate
+    with searches.granted():  # before the ledger is locked
+        warm(rules.owner, job.name, gate.findings if gate else (), house.as_of or now)
 
     def choose(view: View) -> Plan:
         here = replace(
@@ -187,7 +192,8 @@ def chooser(house: House, job: Job, judgement: Judgement, now: datetime, *, agen
             changed=view.state.fingerprint not in ("", job.fingerprint),
         )
         faults = weigh(job.name, judgement, view, now, after=incidents.after, stale=incidents.stale)
-        decisions = decide(judgement, view, here, house.as_of or now)
+        with searches.granted():
+            decisions = decide(judgement, view, here, house.as_of or now)
         backoff = backoff_until(job.name, faults, now)
         return Plan(decisions, faults, backoff, job.fingerprint, missed_once_more(judgement, view))
 

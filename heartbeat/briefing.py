@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import date, datetime
-from pathlib import Path
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from heartbeat.beat import House
-from heartbeat.brief import as_markdown, brief_day, urgency_of
-from heartbeat.config.secret import expand
-from heartbeat.folders import keep_owner, make_private
-from heartbeat.log import event, warn
+from heartbeat.brief import as_markdown, as_text, brief_day
+from heartbeat.brief_file import keep_briefs
+from heartbeat.log import event
 from heartbeat.model import Brief, Draft, Incident, MessageKind, Overrides, Target, Urgency
-from heartbeat.notices import notice
+from heartbeat.notices import notice, together
 from heartbeat.policy import owner_zone, quiet_hours
 from heartbeat.routing import channels_for
 
-_SUBJECT = "brief:file"
 _TITLE = "While you slept"
-
-
-@dataclass(frozen=True, slots=True)
-class _Unwritten:
-    """A brief whose file could not be written: tried again as long as its day lasts, by this process."""
-
-    day: date
-    text: str
-
-
-_unwritten: dict[Path, _Unwritten] = {}
-"""By the ledger that the brief is from."""
+_APART = 3
+"""More incidents than these that are due at once share one message."""
 
 
 def issue_due(house: House) -> bool:
@@ -46,8 +29,8 @@ def issue_due(house: House) -> bool:
     overrides = house.ledger.overrides(now)
     zone = owner_zone(house.config.settings, overrides)
     day = brief_day(settings.time_of_day, settings.weekdays, zone, now)
-    _write_again(house, now, zone)
-    if day is None or _is_quiet(house, overrides, now) or house.ledger.has_brief(day):
+    keep_briefs(house)
+    if day is None or _is_quiet(house, overrides, now) or house.ledger.has_brief(day, now):
         return False
     ahead = house.ledger.brief(now)
     target = _target(house, ahead)
@@ -55,16 +38,16 @@ def issue_due(house: House) -> bool:
         return False
 
     def compose(brief: Brief) -> tuple[str, Sequence[Draft]]:
-        text = as_markdown(brief, zone)
-        return text, _drafts(house, brief, text)
+        # No channel shows markup: in a message its escapes would be read as they are.
+        return as_markdown(brief, zone), _drafts(house, brief, as_text(brief, zone))
 
-    issued = house.ledger.issue_brief(day, now, compose, target=target, empty=settings.empty == "line")
+    wanted = {"empty": settings.empty == "line", "file": bool(settings.file)}
+    issued = house.ledger.issue_brief(day, now, compose, target=target, **wanted)
     if issued is None:
         return False
     brief, wake_id = issued
     event("brief_issued", day=day, brief=brief.id, items=len(brief.items), wake=wake_id)
-    if not brief.is_empty or settings.empty == "line":
-        _write(house, _Unwritten(day, as_markdown(brief, zone)), now)
+    keep_briefs(house)
     return True
 
 
@@ -78,22 +61,50 @@ def tell_incidents(house: House) -> int:
     if _is_quiet(house, overrides, now):
         return 0
     zone = owner_zone(house.config.settings, overrides)
-    return sum(_tell(house, incident, zone, now) for incident in due)
+    told = [incident for incident in due if _channels(house, incident)]
+    for incident in due:
+        if incident not in told:
+            house.ledger.enter_notice(incident, [], None, now)
+    if len(told) > _APART:
+        return _tell_together(house, told, zone, now)
+    return sum(_tell(house, incident, zone, now) for incident in told)
+
+
+def _channels(house: House, incident: Incident) -> list[str]:
+    """Those that take it; none tells of its own failure."""
+    names = channels_for(house.routes, MessageKind.INCIDENT, Urgency.NORMAL)
+    return [name for name in names if incident.subject != f"channel:{name}"]
 
 
 def _tell(house: House, incident: Incident, zone: ZoneInfo, now: datetime) -> bool:
-    names = [
-        name
-        for name in channels_for(house.routes, MessageKind.INCIDENT, Urgency.NORMAL)
-        if incident.subject != f"channel:{name}"
-    ]
     title, body, again_at = notice(incident, now, zone)
     drafts = [
         # What could not be sent until the next is due would only be said twice.
         Draft(MessageKind.INCIDENT, name, title, body, useful_until=again_at, incident_id=incident.id)
-        for name in names
+        for name in _channels(house, incident)
     ]
-    return house.ledger.enter_notice(incident, drafts, again_at if names else None, now) and bool(names)
+    return house.ledger.enter_notice(incident, drafts, again_at, now)
+
+
+def _tell_together(house: House, due: Sequence[Incident], zone: ZoneInfo, now: datetime) -> int:
+    """In one message for each channel: two hundred at once would keep anybody from reading one of them."""
+    again_at = {incident.id: notice(incident, now, zone)[2] for incident in due}
+
+    def compose(entered: Sequence[Incident]) -> list[Draft]:
+        shares: dict[str, list[Incident]] = {}
+        for incident in entered:
+            for name in _channels(house, incident):
+                shares.setdefault(name, []).append(incident)
+        return [_shared(name, share) for name, share in shares.items()]
+
+    def _shared(name: str, share: Sequence[Incident]) -> Draft:
+        title, body = together(share, now, zone)
+        nexts = [again_at[incident.id] for incident in share]
+        # The end of one is said only once.
+        until = None if None in nexts else max(at for at in nexts if at is not None)
+        return Draft(MessageKind.INCIDENT, name, title, body, useful_until=until)
+
+    return house.ledger.enter_notices([(incident, again_at[incident.id]) for incident in due], compose, now)
 
 
 def _is_quiet(house: House, overrides: Overrides, now: datetime) -> bool:
@@ -107,52 +118,5 @@ def _target(house: House, ahead: Brief) -> Target | None:
 
 
 def _drafts(house: House, brief: Brief, text: str) -> list[Draft]:
-    urgency = urgency_of(brief)
-    names = channels_for(house.routes, MessageKind.BRIEF, urgency)
-    return [Draft(MessageKind.BRIEF, name, _TITLE, text, urgency, brief_id=brief.id) for name in names]
-
-
-# The file
-
-
-def _write_again(house: House, now: datetime, zone: ZoneInfo) -> None:
-    waiting = _unwritten.get(house.home.ledger_file)
-    if waiting is not None and now.astimezone(zone).date() == waiting.day:
-        _write(house, waiting, now)
-    else:
-        _unwritten.pop(house.home.ledger_file, None)
-
-
-def _write(house: House, brief: _Unwritten, now: datetime) -> None:
-    """Keep the brief in the owner's file, if there is to be one; what is in the way is an incident."""
-    _unwritten.pop(house.home.ledger_file, None)
-    name = house.config.settings.brief.file
-    path = expand(name.replace("{day}", brief.day.isoformat()), house.home.config, house.environ)
-    try:
-        if name:
-            _replace(path, brief.text + "\n")
-    except OSError as error:
-        _unwritten[house.home.ledger_file] = brief
-        message = f"cannot write the brief to {path}: {error.strerror or error}; correct file in [brief], or make room"
-        if house.ledger.fault(_SUBJECT, "brief_file", message, now):
-            warn("incident", subject=_SUBJECT, error=message)
-        return
-    if house.ledger.recover(_SUBJECT, now):
-        event("recovered", subject=_SUBJECT)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Put the file in place as a whole, for its owner alone."""
-    make_private(path.parent)
-    descriptor, made = tempfile.mkstemp(prefix=".brief-", dir=path.parent)  # 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        keep_owner(made)
-        os.replace(made, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(made)
-        raise
+    names = channels_for(house.routes, MessageKind.BRIEF, brief.urgency)
+    return [Draft(MessageKind.BRIEF, name, _TITLE, text, brief.urgency, brief_id=brief.id) for name in names]

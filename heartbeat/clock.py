@@ -44,6 +44,11 @@ def to_text(instant: datetime) -> str:
     return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def to_seconds(instant: datetime) -> str:
+    """For people, in a text that is kept: UTC to the second, `2026-06-10T08:00:00Z`."""
+    return to_text(instant)[:19] + "Z"
+
+
 def from_text(text: str) -> datetime:
     """The instant of an ISO 8601 text; raises ValueError without an offset."""
     try:
@@ -62,6 +67,12 @@ def local(instant: datetime, zone: tzinfo) -> datetime:
         return instant.astimezone(zone)
     except OverflowError:
         return instant
+
+
+def shown(instant: datetime, now: datetime, zone: tzinfo) -> str:
+    """A time of day on the clock of a zone, with its date if that is not today's."""
+    there = local(instant, zone)
+    return there.strftime("%H:%M" if there.date() == local(now, zone).date() else "%Y-%m-%d %H:%M")
 
 
 def new_id(kind: str, now: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heartbeat.clock import Reading, to_text
+from heartbeat.clock import Reading, to_seconds
 from heartbeat.model import ClockEvent
 
 NOTICED = 2.0
@@ -22,7 +22,7 @@ def what_happened(before: Reading, after: Reading) -> list[ClockEvent]:
         events.append(_event(after, "frozen", running, "the process stood still, or was too busy to look"))
     step = (after.wall - before.wall).total_seconds() - elapsed
     if abs(step) >= NOTICED:
-        was = f"the clock was set {'forward' if step > 0 else 'back'}, after it showed {to_text(before.wall)}"
+        was = f"the clock was set {'forward' if step > 0 else 'back'}, after it showed {to_seconds(before.wall)}"
         events.append(_event(after, "forward" if step > 0 else "back", step, was))
     return events
 

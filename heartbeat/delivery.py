@@ -12,7 +12,7 @@ from heartbeat.lock import KernelLock
 from heartbeat.model import Overrides
 from heartbeat.outbox import decide_held, deliver_due
 from heartbeat.ports import Ledger
-from heartbeat.post import send_due
+from heartbeat.post import Post
 from heartbeat.process import is_alive, owner
 from heartbeat.slots import CLOCK_STEP
 from heartbeat.troubles import Troubles
@@ -22,6 +22,7 @@ class Delivery:
     """What is held, wakes, messages and briefs, each when its time has come."""
 
     def __init__(self, house: Callable[[], House], troubles: Troubles, fatal: Callable[[BaseException], None]) -> None:
+        self._house = house
         self._lock = KernelLock(house().home.agent_lock_file)
         self._looked_at = house().clock()
         self._overrides = Overrides()
@@ -29,6 +30,7 @@ class Delivery:
         self.next_at: datetime | None = None
         self._agent = Courier("outbox", self._call_agent, house, troubles, fatal)
         self._owner = Courier("post", self._tell_owner, house, troubles, fatal)
+        self._post = Post(self._owner.ring, troubles, fatal)
 
     def start(self) -> None:
         self._agent.start()
@@ -56,35 +58,40 @@ class Delivery:
         self.ring()
 
     def join(self) -> None:
-        """Wait for the end of both; the house's `stop` is set."""
+        """Wait for the end of all; the house's `stop` is set."""
         self._owner.join()
+        self._post.join()
         self._agent.join()
 
     def _call_agent(self, house: House) -> None:
         # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
-        if house.ledger.due_wakes(house.clock()) and self._lock.acquire(owner(), patience=0.0):
+        if house.ledger.due_wakes(house.clock(), to_owner=False) and self._lock.acquire(owner(), patience=0.0):
             try:
-                deliver_due(house, to_owner=False)
+                deliver_due(self._house, to_owner=False)
             finally:
                 self._lock.release()
             self._owner.ring()
 
     def _tell_owner(self, house: House) -> None:
         now = house.clock()
+        if self._looked_at - now > CLOCK_STEP:
+            # The instants of their next attempts were reckoned under a clock that was wrong.
+            house.ledger.release_wakes(is_alive, now)
+            self._looks_again = True
         everything = self._has_changed(house, now)
         if everything:
-            house.ledger.release_wakes(is_alive, now)
+            house.ledger.undefer_wakes(now)
         released = decide_held(house, everything=everything)
         if issue_due(house) or released or everything:
             self._agent.ring()
-        deliver_due(house, to_owner=True)
+        deliver_due(self._house, to_owner=True)
         tell_incidents(house)
-        send_due(house)
+        self._post.round(house)
 
     def _has_changed(self, house: House, now: datetime) -> bool:
-        """Whether instants that were reckoned before do not count any more: other rules, a clock that was set back."""
-        overrides, looks_again = house.ledger.overrides(now), self._looks_again
-        changed = looks_again or overrides != self._overrides or self._looked_at - now > CLOCK_STEP
+        """Whether what was decided before may be decided otherwise now."""
+        overrides = house.ledger.overrides(now)
+        changed = self._looks_again or overrides != self._overrides
         # In this order: were the ledger out of reach, the next round would have to look again.
         self._overrides, self._looked_at, self._looks_again = overrides, now, False
         return changed

@@ -20,7 +20,7 @@ from heartbeat.errors import LedgerCorrupt, LedgerError, Refused, SlotTaken
 from heartbeat.job import Job
 from heartbeat.log import event, warn
 from heartbeat.model import Fate, JobState
-from heartbeat.pings import Word
+from heartbeat.pingline import Word
 from heartbeat.ports import OFF
 from heartbeat.pulse import PERIOD
 from heartbeat.schedule import identity_of, timing_of

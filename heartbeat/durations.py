@@ -7,14 +7,21 @@ from datetime import timedelta
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _WHOLE = re.compile(r"(?:[0-9]{1,6}[wdhms]){1,5}")  # the longest still fits into a timedelta
+_ANY_LENGTH = re.compile(r"(?:[0-9]+[wdhms])+")
 _PART = re.compile(r"([0-9]+)([wdhms])")
+
+
+class DurationTooLong(ValueError):
+    """It is written as a duration, and longer than any that is needed."""
 
 
 def parse_duration(text: str) -> timedelta:
     """The duration of a text such as `1h30m`; raises ValueError with a remedy for anything else."""
     if not _WHOLE.fullmatch(text):
-        msg = f"cannot read {text!r} as a duration; write numbers with units w, d, h, m or s, such as '90m' or '1h30m'"
-        raise ValueError(msg)
+        is_long = _ANY_LENGTH.fullmatch(text)
+        wrong = f"cannot read {text!r} as a duration" + (": it is too long" if is_long else "")
+        msg = f"{wrong}; write numbers with units w, d, h, m or s, such as '90m' or '1h30m'"
+        raise (DurationTooLong if is_long else ValueError)(msg)
     return timedelta(seconds=sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from zoneinfo import ZoneInfo
@@ -16,7 +16,7 @@ _AGAIN = (timedelta(hours=1), timedelta(hours=4), timedelta(hours=12))
 _DAY = timedelta(days=1)
 _APART = timedelta(minutes=30)
 """One that was told late, as the quiet ended, is not told again at once."""
-_LONGEST = 500
+_LONGEST, _LONGEST_LINE, _MOST = 500, 240, 20
 
 
 def notice(incident: Incident, now: datetime, zone: ZoneInfo) -> tuple[str, str, datetime | None]:
@@ -32,6 +32,25 @@ def notice(incident: Incident, now: datetime, zone: ZoneInfo) -> tuple[str, str,
         return f"heartbeat: {subject} is failing", f"{since}: {cause}", tell_at
     lasts = lasting(now - incident.opened_at)
     return f"heartbeat: {subject} is still failing", f"for {lasts}, {since}: {cause}", tell_at
+
+
+def together(incidents: Sequence[Incident], now: datetime, zone: ZoneInfo) -> tuple[str, str]:
+    """Title and body of one message about several: what is new first, what is over last."""
+    over = sum(incident.resolved_at is not None for incident in incidents)
+    counts = {"failing": len(incidents) - over, "well again": over}
+    title = ", ".join(
+        f"{count:,} {'thing is' if count == 1 else 'things are'} {how}" for how, count in counts.items() if count
+    )
+    ordered = sorted(incidents, key=lambda incident: (incident.resolved_at is not None, incident.told > 0))
+    lines = [_line(incident, now, zone) for incident in ordered[:_MOST]]
+    if len(ordered) > _MOST:
+        lines.append(f"and {len(ordered) - _MOST:,} more: heartbeat incidents")
+    return f"heartbeat: {title}", "\n".join(lines)
+
+
+def _line(incident: Incident, now: datetime, zone: ZoneInfo) -> str:
+    title, body, _ = notice(incident, now, zone)
+    return one_line(f"{title.removeprefix('heartbeat: ')}, {body}", _LONGEST_LINE)
 
 
 def lasting(duration: timedelta) -> str:

@@ -2,48 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from heartbeat.backoff import delay
 from heartbeat.beat import House, passed_step, persist, rules_for
-from heartbeat.decide import decide_again, quiet_hold
+from heartbeat.config.searching import Allowance
+from heartbeat.decide import decide_again
 from heartbeat.errors import AgentError, AgentOnHold
 from heartbeat.log import event, warn
-from heartbeat.model import OWNER, Call, Decision, Draft, LedgerFinding, MessageKind, Past, Reply, Target, Urgency, Wake
-from heartbeat.policy import quiet_hours
+from heartbeat.model import OWNER, Decision, Draft, LedgerFinding, Past, Reply, Target, Wake
 from heartbeat.process import owner
-from heartbeat.prompt import SILENT_REPLIES
-from heartbeat.routing import channels_for
-from heartbeat.telling import as_notice, prompt_of, title_of
+from heartbeat.readiness import can_divert, name_of, quiet_for, stands_against
+from heartbeat.telling import call_of, notices, plain_brief, replies
 
-_HOLD, _LONGEST_HOLD = timedelta(minutes=15), timedelta(days=8)
-"""For an agent that asks for time and does not say how much; a week is the longest limit that any of them has."""
-_URGENCIES = list(Urgency)
+_HOLD, _SHORTEST_HOLD, _LONGEST_HOLD = timedelta(minutes=15), timedelta(minutes=1), timedelta(days=8)
+"""For an agent that asks for time and does not say how much, and the bounds of what it may ask for."""
+_LASTING = timedelta(hours=6)
+"""Whoever asks for time for so long is an incident: a quota of the week, an account without money."""
 
 
 class _NotAsked(AgentError):
     """There is nobody to call, or no use in it any more."""
 
 
-def decide_held(house: House, *, everything: bool = False) -> tuple[str, ...]:
-    """Decide again what is held and whose time has come; the ids of the wakes that now wait for it."""
-    now = house.clock()
+def decide_held(house: House, *, everything: bool = False, job: str | None = None, agent: str = "") -> tuple[str, ...]:
+    """Decide again what is held (of one job) and whose time has come; the ids of the wakes that now wait for it."""
+    now, searches = house.clock(), Allowance()
 
     def choose(held: Sequence[LedgerFinding], past: Past) -> Sequence[Decision]:
-        return decide_again(held, past, lambda job: rules_for(house, job), house.as_of or now)
+        with searches.granted():
+            return decide_again(held, past, lambda job: rules_for(house, job, agent), house.as_of or now)
 
-    return house.ledger.decide_held(choose, now, everything=everything)
+    return house.ledger.decide_held(choose, now, everything=everything, job=job)
 
 
-def deliver_due(house: House, *, to_owner: bool | None = None) -> int:
-    """Deliver every wake that is due, or only those (not) for the owner, oldest first; returns how many were tried."""
-    tried = 0
-    for wake_id in house.ledger.due_wakes(house.clock()):
-        if house.stop.is_set():
+def deliver_due(house: Callable[[], House], *, to_owner: bool | None = None) -> int:
+    """Deliver every wake that is due, or only those (not) for the owner; returns how many were tried.
+
+    What is due, and under which configuration, is looked at anew for each: a call may last, and something critical
+    may have come meanwhile.
+    """
+    tried, seen = 0, set[str]()
+    while not house().stop.is_set():
+        due = (each for each in house().ledger.due_wakes(house().clock(), to_owner=to_owner) if each not in seen)
+        wake_id = next(due, None)
+        if wake_id is None:
             break
-        if to_owner is None or (house.ledger.wake(wake_id).agent == OWNER) is to_owner:
-            tried += bool(deliver(house, wake_id))
+        seen.add(wake_id)
+        tried += bool(deliver(house(), wake_id))
     return tried
 
 
@@ -54,8 +61,8 @@ def deliver(house: House, wake_id: str) -> str:
     """
     now = house.clock()
     if _defer(house, wake_id, now):
-        return "pending"
-    wake = house.ledger.begin_wake(wake_id, owner(), now)
+        return house.ledger.wake(wake_id).state
+    wake = house.ledger.begin_wake(wake_id, owner(), now, useful_at=house.as_of or now)
     if wake is None:
         return ""
     passed_step("begin")
@@ -74,10 +81,16 @@ def deliver(house: House, wake_id: str) -> str:
     passed_step("settle")
     counts = {"findings": len(wake.findings), "attempt": wake.attempts, "messages": len(drafts)}
     event("wake_settled", wake=wake.id, job=wake.job or None, agent=wake.agent, **counts)
-    subject = f"agent:{_name(house, wake)}"
-    if wake.agent != OWNER and house.ledger.recover(subject, house.clock()):
-        event("recovered", subject=subject)
+    if wake.agent != OWNER:
+        _is_well(house, name_of(house, wake))
     return "settled"
+
+
+def _is_well(house: House, agent: str) -> None:
+    """It has accepted a wake: whatever it asked for, or failed at, is over."""
+    house.ledger.release_agent(agent, house.clock())
+    if house.ledger.recover(f"agent:{agent}", house.clock()):
+        event("recovered", subject=f"agent:{agent}")
 
 
 def _act(house: House, wake: Wake) -> tuple[Reply, list[Draft]]:
@@ -85,100 +98,71 @@ def _act(house: House, wake: Wake) -> tuple[Reply, list[Draft]]:
     if wake.useful_until is not None and wake.useful_until < (house.as_of or house.clock()):
         raise _NotAsked(f"it was useful only until {wake.useful_until:%Y-%m-%d %H:%M} UTC", retryable=False)
     if wake.agent == OWNER:
-        drafts = _drafts(house, wake, MessageKind.NOTICE, *as_notice(house, wake))
+        drafts = notices(house, wake)
         if not drafts:
-            raise _NotAsked(f"no channel takes notices of urgency {_urgency(wake)}", retryable=False)
+            raise _NotAsked("no channel takes notices of its urgency", retryable=False)
         return Reply(), drafts
     if house.agent is None:
         raise _NotAsked("no agent is configured", retryable=False)
-    reply = house.agent.call(_call(house, wake))
-    said = reply.text.strip()
-    if said in SILENT_REPLIES:
-        # Of a brief nothing is no answer: the owner would never hear of what it tells.
-        return reply, _plain_brief(house, wake) if wake.brief_id is not None and not said else []
-    kind = MessageKind.REPLY if wake.brief_id is None else MessageKind.BRIEF
-    return reply, _drafts(house, wake, kind, title_of(wake), reply.text)
+    reply = house.agent.call(call_of(house, wake))
+    return reply, replies(house, wake, reply)
 
 
 def _defer(house: House, wake_id: str, now: datetime) -> bool:
-    """Whether a pending wake must wait without being tried: its agent is on hold, or all it carries is for the day."""
+    """Whether a pending wake is not to be tried now: its agent cannot be called, or all it carries is for the day."""
     wake = house.ledger.wake(wake_id)
     if wake.state != "pending":
         return False
-    past = house.ledger.past(now)
-    at = house.as_of or now
-    hold = past.holds.get(_name(house, wake))
-    if hold is not None and hold.since <= now < hold.until:
-        if not _divert(house, wake, f"the agent is on hold: {hold.reason}", now):
-            house.ledger.defer_wake(wake_id, f"the agent is on hold: {hold.reason}", hold.until)
+    past, settings, at = house.ledger.past(now), house.config.settings, house.as_of or now
+    stands = stands_against(settings, past, name_of(house, wake), at)
+    if stands is not None:
+        until, reason = stands
+        if wake.brief_id is not None:
+            _give_up(house, wake, _NotAsked(reason, retryable=False))
+        elif not _divert(house, wake, reason, now):
+            house.ledger.defer_wake(wake_id, reason, until)
         return True
-    quiet = quiet_hours(house.config.settings).under(past.overrides)
-    if wake.brief_id is not None:
-        until = quiet.until(at)
-        if until is not None:
-            house.ledger.defer_wake(wake_id, "it is quiet", until)
-        return until is not None
-    told = [item for item in wake.findings if item.state == "wake"]
-    held = [quiet_hold(item.finding, quiet, at) for item in told]
-    ends = [until for until, _ in held if until is not None]
-    if not ends or len(ends) < len(held):
-        return False
-    house.ledger.defer_wake(wake_id, held[0][1], min(ends))
-    return True
-
-
-def _name(house: House, wake: Wake) -> str:
-    """Whom a wake is for: after a change of the configuration the agent that there is now."""
-    return house.agent.name if house.agent is not None and wake.agent != OWNER else wake.agent
-
-
-def _call(house: House, wake: Wake) -> Call:
-    settings, job = house.config.settings.agent, house.config.jobs.get(wake.job)
-    prefs = job.prefs if job else settings.prefs()
-    is_foreign = wake.brief_id is not None or any(item.finding.origin != "owner" for item in wake.findings)
-    return Call(wake.id, prompt_of(house, wake), is_foreign and not prefs.trusted, prefs)
-
-
-def _drafts(house: House, wake: Wake, kind: MessageKind, title: str, body: str) -> list[Draft]:
-    urgency, until = _urgency(wake), wake.useful_until
-    names = channels_for(house.routes, kind, urgency)
-    return [
-        Draft(kind, name, title, body, urgency, useful_until=until, wake_id=wake.id, brief_id=wake.brief_id)
-        for name in names
-    ]
-
-
-def _urgency(wake: Wake) -> Urgency:
-    found = [item.finding.urgency for item in wake.findings]
-    return max(found, key=_URGENCIES.index, default=Urgency.NORMAL)
+    waits = quiet_for(settings, past, wake, at)
+    if waits is not None:
+        house.ledger.defer_wake(wake_id, waits[1], waits[0])
+    return waits is not None
 
 
 def _hold(house: House, wake: Wake, error: AgentOnHold) -> str:
     """The agent asked for time: no failure, and nobody calls it before."""
-    now = house.clock()
-    asked = timedelta(seconds=error.retry_after) if error.retry_after else _HOLD
-    until = now + min(asked, _LONGEST_HOLD)
-    persist(house, lambda: house.ledger.hold_agent(_name(house, wake), until, str(error), now))
+    now, name = house.clock(), name_of(house, wake)
+    asked = _HOLD if error.retry_after is None else timedelta(seconds=min(error.retry_after, 1e9))
+    until = now + max(_SHORTEST_HOLD, min(asked, _LONGEST_HOLD))
+    persist(house, lambda: house.ledger.hold_agent(name, until, str(error), now))
+    warn("agent_on_hold", agent=name, until=until.isoformat(), error=error)
+    hold = house.ledger.past(now).holds.get(name)
+    if hold is not None and hold.until - hold.since > _LASTING:
+        house.ledger.fault(f"agent:{name}", "agent_on_hold", str(error), now)
+    if wake.brief_id is not None:
+        return _give_up(house, wake, error)
     _postpone(house, wake, error, until, "held")
-    warn("agent_on_hold", agent=_name(house, wake), until=until.isoformat(), error=error)
     _divert(house, wake, str(error), now)
     return house.ledger.wake(wake.id).state
 
 
 def _after_failure(house: House, wake: Wake, error: AgentError) -> str:
     """Try again later, or give up when it does not help, comes too late, or was tried often enough."""
-    now = house.clock()
-    is_stopping = house.stop.is_set()
-    next_at = now if is_stopping else now + delay(wake.failures + 1, error.retry_after)
+    now, settings = house.clock(), house.config.settings
+    is_stopping, failures = house.stop.is_set(), wake.failures + 1
+    next_at = now if is_stopping else now + delay(failures, error.retry_after)
     too_late = wake.useful_until is not None and wake.useful_until < (house.as_of or next_at)
-    last = wake.failures + 1 >= house.config.settings.agent.attempts and not is_stopping
-    if too_late or ((last or not error.retryable) and not _can_divert(house, wake)):
+    last = failures >= settings.agent.attempts and not is_stopping
+    # Of a brief the owner has a text already: it need not wait for an agent for hours.
+    last |= wake.brief_id is not None and failures >= settings.incidents.after and not is_stopping
+    if too_late or ((last or not error.retryable) and not can_divert(house, wake)):
         return _give_up(house, wake, error)
     _postpone(house, wake, error, next_at, "interrupted" if is_stopping else "failed")
     warn("wake_postponed", wake=wake.id, attempt=wake.attempts, error=error, next=next_at.isoformat())
     if not is_stopping:
+        if failures >= settings.incidents.after and wake.agent != OWNER:
+            house.ledger.fault(f"agent:{name_of(house, wake)}", "agent_failed", str(error), now)
         _divert(house, wake, str(error), now)
-    return "pending"
+    return house.ledger.wake(wake.id).state
 
 
 def _postpone(house: House, wake: Wake, error: AgentError, until: datetime, outcome: str) -> None:
@@ -189,15 +173,10 @@ def _postpone(house: House, wake: Wake, error: AgentError, until: datetime, outc
     )
 
 
-def _can_divert(house: House, wake: Wake) -> bool:
-    """What is critical does not wait for an agent that cannot be had: the owner is told without it."""
-    is_critical = any(item.finding.urgency is Urgency.CRITICAL for item in wake.findings)
-    takes = channels_for(house.routes, MessageKind.NOTICE, Urgency.CRITICAL)
-    return is_critical and bool(takes) and wake.agent != OWNER
-
-
 def _divert(house: House, wake: Wake, reason: str, now: datetime) -> bool:
-    if not _can_divert(house, wake):
+    """What is critical does not wait for an agent that cannot be had: the owner is told without it."""
+    # All that it carried may have been replaced meanwhile.
+    if not can_divert(house, wake) or house.ledger.wake(wake.id).state != "pending":
         return False
     persist(house, lambda: house.ledger.divert_wake(wake.id, Target(OWNER), reason, now))
     event("wake_diverted", wake=wake.id, reason=reason)
@@ -207,16 +186,14 @@ def _divert(house: House, wake: Wake, reason: str, now: datetime) -> bool:
 def _give_up(house: House, wake: Wake, error: AgentError) -> str:
     """Nothing more is tried."""
     now, reason = house.clock(), str(error)
-    plainly = _plain_brief(house, wake) if wake.brief_id is not None else []
-    persist(house, lambda: house.ledger.give_up_wake(wake.id, reason, now, drafts=plainly, usage=error.usage))
+    drafts = plain_brief(house, wake) if wake.brief_id is not None else []
+    # An agent that was never asked, or asked for time, did not fail.
+    is_fault = isinstance(error, _NotAsked | AgentOnHold) and not wake.failures
+    is_fault = house.agent is not None and wake.agent != OWNER and not is_fault
+    fault = (f"agent:{name_of(house, wake)}", "agent_failed") if is_fault else None
+    persist(
+        house,
+        lambda: house.ledger.give_up_wake(wake.id, reason, now, drafts=drafts, usage=error.usage, fault=fault),
+    )
     warn("wake_failed", wake=wake.id, attempts=wake.attempts, error=reason)
-    # An agent that was never asked did not fail.
-    if house.agent is not None and wake.agent != OWNER and (wake.attempts > 1 or not isinstance(error, _NotAsked)):
-        house.ledger.fault(f"agent:{_name(house, wake)}", "agent_failed", reason, now)
     return "failed"
-
-
-def _plain_brief(house: House, wake: Wake) -> list[Draft]:
-    """The brief that no agent would write up goes to the owner as it stands."""
-    text = house.ledger.brief_text(wake.brief_id or "")
-    return _drafts(house, wake, MessageKind.BRIEF, title_of(wake), text)

@@ -6,10 +6,9 @@ The address is a password: it is read when it is needed, and never named.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from time import monotonic
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from heartbeat.beat import House
@@ -17,14 +16,12 @@ from heartbeat.config.secret import Secret
 from heartbeat.errors import HeartbeatError
 from heartbeat.job import Job
 from heartbeat.job.vault import Vault
+from heartbeat.pingline import Line, Ping, Word
 from heartbeat.troubles import Troubles
 
 if TYPE_CHECKING:
     from heartbeat.sources.fetch import Fetcher
 
-Word = Literal["start", "ok", "fail"]
-
-_MOST_WAITING = 100
 _SECONDS, _TRIES = 10.0, 2
 """For one ping, all its tries together."""
 _LAST_WAIT, _LAST_BREATH = 1.5, 0.5
@@ -35,29 +32,16 @@ _NOT_KNOWN = b"(not found)"
 """What healthchecks.io answers, with status 200, when it knows no such check."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ping:
-    """One that waits to be sent."""
-
-    place: str
-    """What is in trouble when it fails."""
-    secret: Secret
-    vault: Vault
-    word: Word
-
-
 class Pings:
-    """Sends pings from a thread of its own; whoever asks for one never waits, and never hears of a failure."""
+    """Sends pings from threads of its own; whoever asks for one never waits, and never hears of a failure."""
 
     def __init__(self, house: Callable[[], House], troubles: Troubles) -> None:
         self._house = house
-        self._troubles = troubles
-        self._waiting: deque[_Ping] = deque(maxlen=_MOST_WAITING)  # the oldest is dropped
-        self._changed = threading.Condition()
-        self._is_over = False
         self._cut_short = threading.Event()
         self._beat_at = float("-inf")
-        self._thread: threading.Thread | None = None
+        # Apart: no server of a job's pings may silence the daemon.
+        self._own = Line("pings", _send, house, troubles)
+        self._jobs = Line("job-pings", _send, house, troubles, threads=8, waiting=2, pauses=(60.0, 300.0))
 
     def start(self) -> None:
         """The daemon starts."""
@@ -76,64 +60,36 @@ class Pings:
     def job(self, job: Job, word: Word) -> None:
         """A run of the job began, ended well, or ended with a fault."""
         if job.ping is not None:
-            self._put(f"ping:{job.name}", job.ping, word, dict(job.env))
+            self._jobs.put(self._ping(f"ping:{job.name}", job.ping, word, dict(job.env)))
 
     def stop(self) -> None:
         """Send what waits, but within 2 s."""
-        with self._changed:
-            self._is_over = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(_LAST_WAIT)
-            self._cut_short.set()
-            self._thread.join(_LAST_BREATH)
+        lines, ends_at = (self._own, self._jobs), monotonic() + _LAST_WAIT
+        for line in lines:
+            line.finish()
+        for line in lines:
+            line.join(ends_at)
+        self._cut_short.set()
+        for line in lines:
+            line.cut()
+        for line in lines:
+            line.join(ends_at + _LAST_BREATH)
 
     def _of_daemon(self, word: Word) -> None:
         secret = self._house().config.settings.ping.url
         if secret is not None:
-            self._put("ping", secret, word, {})
+            self._own.put(self._ping("ping", secret, word, {}))
 
-    def _put(self, place: str, secret: Secret, word: Word, env: dict[str, str]) -> None:
+    def _ping(self, place: str, secret: Secret, word: Word, env: dict[str, str]) -> Ping:
         house = self._house()
         search_path = house.config.settings.search_path(env)
-        vault = Vault(house.home.config, house.environ, search_path, stop=self._cut_short)
-        with self._changed:
-            self._waiting.append(_Ping(place, secret, vault, word))
-            self._changed.notify()
-            if self._thread is None and not self._is_over:
-                # A daemon thread: a server that does not answer must not keep the process.
-                self._thread = threading.Thread(target=self._work, name="pings", daemon=True)
-                self._thread.start()
-
-    def _work(self) -> None:
-        # Here, as httpx takes long to import, and most homes need none.
-        from heartbeat.sources.fetch import Fetcher
-
-        with Fetcher(self._house().clock()) as fetcher:
-            while (ping := self._next()) is not None:
-                try:
-                    _send(ping, fetcher)
-                    self._troubles.over(ping.place)
-                except HeartbeatError as error:
-                    self._troubles.report(ping.place, error)
-                except Exception as error:  # noqa: BLE001 - the thread must live; the text may hold the address
-                    self._troubles.report(ping.place, HeartbeatError(f"cannot ping: {type(error).__name__}"))
-
-    def _next(self) -> _Ping | None:
-        """Wait for a ping; None when there is none, and will be none."""
-        with self._changed:
-            while not self._waiting and not self._is_over:
-                self._changed.wait()
-            return self._waiting.popleft() if self._waiting and not self._cut_short.is_set() else None
+        return Ping(place, secret, Vault(house.home.config, house.environ, search_path, stop=self._cut_short), word)
 
 
-def _send(ping: _Ping, fetcher: Fetcher) -> None:
+def _send(ping: Ping, address: str, fetcher: Fetcher) -> None:
     from heartbeat.sources import SourceFailed
     from heartbeat.sources.fetch import Request
 
-    address = ping.vault.read([ping.secret])[ping.secret]
-    if isinstance(address, ValueError):
-        raise HeartbeatError(str(address))
     try:
         request = Request(address_of(address, ping.word), accepted=_ANY_SUCCESS, max_bytes=_LARGEST, tries=_TRIES)
         answer = fetcher.fetch(request, _SECONDS)

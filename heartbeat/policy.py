@@ -30,7 +30,7 @@ def rules_of(settings: Settings, job: Job | None, name: str, *, agent: str, rout
         job=name,
         owner=_rules(settings.rules),
         quiet=quiet_hours(settings),
-        budget=_budget(settings.budget),
+        budget=budget_of(settings),
         zone=ZoneInfo(settings.owner.zone),
     )
 
@@ -38,6 +38,10 @@ def rules_of(settings: Settings, job: Job | None, name: str, *, agent: str, rout
 def quiet_hours(settings: Settings) -> QuietHours:
     """Those of the configuration; `under` makes of them what the owner wants for the time being."""
     return _hours(settings.quiet, settings.owner.zone)
+
+
+def budget_of(settings: Settings) -> Budget:
+    return _budget(settings.budget)
 
 
 def owner_zone(settings: Settings, overrides: Overrides) -> ZoneInfo:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from heartbeat.backoff import delay
 from heartbeat.beat import House, passed_step, persist
-from heartbeat.errors import ChannelError
+from heartbeat.errors import ChannelError, LedgerCorrupt
 from heartbeat.log import event, warn
 from heartbeat.model import Message, Urgency
 from heartbeat.policy import quiet_hours
 from heartbeat.process import owner
+from heartbeat.troubles import Troubles
+
+_MOST_AT_ONCE = 16
 
 
 class _NotTried(ChannelError):
@@ -21,8 +27,56 @@ class _NotTried(ChannelError):
         self.is_late = is_late
 
 
+class Post:
+    """Sends for the daemon: each channel one message at a time, and none waits for another channel.
+
+    *ring* is called when a channel is free again.
+    """
+
+    def __init__(self, ring: Callable[[], object], troubles: Troubles, fatal: Callable[[BaseException], None]) -> None:
+        self._ring = ring
+        self._troubles = troubles
+        self._fatal = fatal
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._threads = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="post")  # made as they are needed
+
+    def round(self, house: House) -> None:
+        """Begin with the first message that is due of each channel that is free; never waits for a channel."""
+        for message_id in house.ledger.due_messages(house.clock()):
+            channel = house.ledger.message(message_id).channel
+            with self._lock:
+                if channel in self._busy or house.stop.is_set():
+                    continue
+                self._busy.add(channel)
+            self._threads.submit(self._send, house, message_id, channel)
+
+    def join(self) -> None:
+        """Wait for what is being sent; the house's `stop` is set."""
+        self._threads.shutdown(wait=True, cancel_futures=True)
+
+    def _send(self, house: House, message_id: str, channel: str) -> None:
+        place = f"post:{channel}"
+        rings = False
+        try:
+            if not house.stop.is_set():
+                send(house, message_id)
+            self._troubles.over(place)
+            rings = True
+        except LedgerCorrupt as error:
+            self._fatal(error)
+        except Exception as error:  # noqa: BLE001 - the other messages must go on whatever one did
+            # No ring: the message may be due still, and would fail again at once. The next beat rings.
+            self._troubles.report(place, error)
+        finally:
+            with self._lock:
+                self._busy.discard(channel)
+        if rings:
+            self._ring()
+
+
 def send_due(house: House) -> int:
-    """Send every message that is due, each channel's in their order; returns how many were tried."""
+    """Send every message that is due, one after the other; returns how many were tried."""
     tried: set[str] = set()
     seen: set[str] = set()
     # Only the first of a channel is due: when that is gone, the next one is.
@@ -114,8 +168,7 @@ def _most_attempts(house: House, message: Message) -> int:
 def _give_up(house: House, message: Message, reason: str, *, expired: bool = False, failed: bool = False) -> str:
     """Nothing more is tried; *failed*: because the channel failed, which is a lasting fault of it."""
     now = house.clock()
-    persist(house, lambda: house.ledger.give_up_message(message.id, reason, now, expired=expired))
+    fault = (f"channel:{message.channel}", "channel_failed") if failed else None
+    persist(house, lambda: house.ledger.give_up_message(message.id, reason, now, expired=expired, fault=fault))
     warn("message_lost", message=message.id, channel=message.channel, attempts=message.attempts, error=reason)
-    if failed:
-        house.ledger.fault(f"channel:{message.channel}", "channel_failed", reason, now)
     return "expired" if expired else "failed"

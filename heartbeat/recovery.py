@@ -32,16 +32,19 @@ def close_removed(house: House, now: datetime) -> None:
     """Resolve incidents that nothing else would: of what is no longer configured, of a ledger set aside."""
     for incident in house.ledger.incidents(open_only=True):
         kind, _, rest = incident.subject.partition(":")
+        settings = house.config.settings
         is_removed = {
             "job": rest not in house.config.jobs,
             "source": rest.split("/", 1)[0] not in house.config.jobs,
             "agent": house.agent is None or rest != house.agent.name,
-            "channel": rest not in house.config.settings.channels,
+            "channel": rest not in settings.channels,
+            "brief": not settings.brief.file,
             "ledger": now - incident.opened_at > _SEEN,  # nothing can mend it: it has been seen by then
         }
         if is_removed.get(kind, False):
-            house.ledger.recover(incident.subject, now)
-            event("incident_closed", subject=incident.subject, reason="nothing is left to recover")
+            why = "closed after a day" if kind == "ledger" else "closed, for it is not configured any more"
+            house.ledger.recover(incident.subject, now, closed=why)
+            event("incident_closed", subject=incident.subject, reason=why)
 
 
 def tidy(house: House, now: datetime) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Literal
 
-from heartbeat.clock import to_text
+from heartbeat.clock import to_seconds
 from heartbeat.durations import show_duration
 from heartbeat.faults import LONGEST_BACKOFF
 from heartbeat.model import Fate, JobState, SlotState
@@ -34,6 +34,7 @@ MOST_ATTEMPTS = 3
 """A slot whose run is cut off each time is not begun more often than this."""
 _ALL_SINCE = timedelta(days=1)
 _TINY = timedelta.resolution
+_SECOND = timedelta(seconds=1)
 _LONG_AGO = datetime(1969, 12, 31, tzinfo=UTC)  # before every instant that a configuration can hold
 
 CatchUp = Literal["once", "all", "skip"]
@@ -182,7 +183,8 @@ def _move(timing: Timing, policy: Policy, state: JobState, now: datetime, runnin
     if policy.paused:
         reason = "paused: the job is paused in the configuration"
     elif state.backoff_until is not None and due.last < state.backoff_until <= now + LONGEST_BACKOFF:
-        reason = f"backing off until {to_text(state.backoff_until)} after faults"
+        # Rounded up: a slot just before it must not seem to lie at it.
+        reason = f"backing off until {to_seconds(state.backoff_until + _SECOND - _TINY)} after faults"
     elif running is None:
         return _start(policy, due, now)
     elif policy.overlap == "skip":
@@ -207,8 +209,8 @@ def _start(policy: Policy, due: _Stretch, now: datetime) -> Move:
     slot = due.first if policy.catch_up == "all" else due.last
     note = f"{show_duration(now - slot)} late" if now - slot > LATE else ""
     if due.first < slot:
-        fates += due.up_to(slot - _TINY).end_as(SlotState.SKIPPED, f"coalesced into {to_text(slot)}")
-        note += f"{', ' if note else ''}stands for every slot since {to_text(due.first)}"
+        fates += due.up_to(slot - _TINY).end_as(SlotState.SKIPPED, f"coalesced into {to_seconds(slot)}")
+        note += f"{', ' if note else ''}stands for every slot since {to_seconds(due.first)}"
     return Move(due.after(slot), start=slot, note=note, fates=fates)
 
 

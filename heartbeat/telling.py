@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 from heartbeat.beat import House
+from heartbeat.brief import as_plain
 from heartbeat.clock import local
 from heartbeat.errors import NotFound
-from heartbeat.model import Change, Finding, LedgerFinding, Run, Urgency, Wake
+from heartbeat.model import Call, Change, Draft, Finding, LedgerFinding, MessageKind, Reply, Run, Urgency, Wake
 from heartbeat.policy import owner_zone
-from heartbeat.prompt import render, render_brief
+from heartbeat.prompt import SILENT_REPLIES, render, render_brief
+from heartbeat.routing import channels_for
 from heartbeat.text import one_line, plain
 
-_MOST_TOLD, _LONGEST_BODY = 50, 600
+_LONGEST_BODY, _LONGEST_NOTICE = 600, 24_000
+_RANKS = list(Urgency)
 _MARKS = {Change.UPDATE: "changed: ", Change.RETRACTION: "no longer: "}
 
 
@@ -63,31 +69,103 @@ def _before(house: House, wake: Wake) -> dict[str, Finding]:
     return before
 
 
-def title_of(wake: Wake) -> str:
-    """The heading of a message about a wake."""
+def call_of(house: House, wake: Wake) -> Call:
+    """How the agent is called for a wake: as its jobs want it, and trusting only what all of them trust."""
+    settings, jobs = house.config.settings.agent, house.config.jobs
+    names = list(dict.fromkeys(item.job for item in wake.findings)) or [wake.job]
+    wanted = [jobs[name].prefs if name in jobs else settings.prefs() for name in names]
+    is_foreign = wake.brief_id is not None or any(item.finding.origin != "owner" for item in wake.findings)
+    # They were alike when they were put together; the configuration may have changed since.
+    trusted = all(prefs.trusted for prefs in wanted)
+    return Call(wake.id, prompt_of(house, wake), is_foreign and not trusted, wanted[0])
+
+
+def replies(house: House, wake: Wake, reply: Reply) -> list[Draft]:
+    """The messages with what an agent answered, if that is one to the owner."""
+    silent = reply.text.strip() in SILENT_REPLIES
     if wake.brief_id is not None:
-        return "While you slept"
-    first, *more = wake.findings
-    return one_line(_title(first), 120) + (f" (and {len(more)} more)" if more else "")
+        # Nothing is no answer to a brief: the owner would never hear of what it tells.
+        return plain_brief(house, wake) if silent else _brief(house, wake, reply.text)
+    if silent:
+        return []
+    urgency = most_urgent([item.finding.urgency for item in wake.findings])
+    return _to_all(house, _about(wake, Draft(MessageKind.REPLY, "", title_of(wake.findings), reply.text, urgency)))
 
 
-def as_notice(house: House, wake: Wake) -> tuple[str, str]:
-    """Heading and text that tell the owner of findings without an agent; strangers' text stays on its own lines."""
+def plain_brief(house: House, wake: Wake) -> list[Draft]:
+    """The brief that no agent writes up goes to the owner as it stands."""
+    return _brief(house, wake, as_plain(house.ledger.brief_text(wake.brief_id or "")))
+
+
+def _brief(house: House, wake: Wake, text: str) -> list[Draft]:
+    urgency = house.ledger.brief_urgency(wake.brief_id or "")
+    return _to_all(house, _about(wake, Draft(MessageKind.BRIEF, "", "While you slept", text, urgency)))
+
+
+def _about(wake: Wake, draft: Draft) -> Draft:
+    return replace(draft, useful_until=wake.useful_until, wake_id=wake.id, brief_id=wake.brief_id)
+
+
+def _to_all(house: House, draft: Draft) -> list[Draft]:
+    """One for each channel that takes it."""
+    return [replace(draft, channel=name) for name in channels_for(house.routes, draft.kind, draft.urgency)]
+
+
+def notices(house: House, wake: Wake) -> list[Draft]:
+    """The messages that tell the owner of findings without an agent: to each channel what it takes."""
     clock = house.clock()
     zone = owner_zone(house.config.settings, house.ledger.overrides(clock))
-    lines = []
-    for item in wake.findings[:_MOST_TOLD]:
-        at = item.finding.starts_at
-        lines.append(f"{local(at, zone):%a %d %b %H:%M}  {_title(item)}" if at else _title(item))
-        if item.finding.body:
-            lines.append(f"  {one_line(item.finding.body, _LONGEST_BODY)}")
-        if item.finding.url:
-            lines.append(f"  {one_line(item.finding.url, _LONGEST_BODY)}")
-    if len(wake.findings) > _MOST_TOLD:
-        lines.append(f"and {len(wake.findings) - _MOST_TOLD} more: heartbeat wakes get {wake.id}")
-    return title_of(wake), plain("\n".join(lines))
+    shares: dict[str, list[LedgerFinding]] = {}
+    homeless = []
+    for item in wake.findings:
+        names = channels_for(house.routes, MessageKind.NOTICE, item.finding.urgency)
+        for name in names:
+            shares.setdefault(name, []).append(item)
+        if not names:
+            homeless.append(item)
+    drafts = []
+    for name, items in shares.items():
+        # What no channel takes comes along with something that is worth a message.
+        told = sorted([*items, *homeless], key=lambda item: _RANKS.index(item.finding.urgency), reverse=True)
+        urgency = most_urgent([item.finding.urgency for item in items])
+        body = as_notice(told, wake.id, zone)
+        drafts.append(_about(wake, Draft(MessageKind.NOTICE, name, title_of(told), body, urgency)))
+    return drafts
+
+
+def most_urgent(urgencies: Sequence[Urgency]) -> Urgency:
+    return max(urgencies, key=_RANKS.index, default=Urgency.NORMAL)
+
+
+def title_of(findings: Sequence[LedgerFinding]) -> str:
+    """The heading of a message: the most urgent, and how many more there are."""
+    first = max(findings, key=lambda item: _RANKS.index(item.finding.urgency), default=None)
+    if first is None:
+        return "heartbeat"
+    return one_line(_title(first), 120) + (f" (and {len(findings) - 1} more)" if len(findings) > 1 else "")
+
+
+def as_notice(findings: Sequence[LedgerFinding], wake_id: str, zone: ZoneInfo) -> str:
+    """The text that tells of findings, the first of them whole; strangers' text stays on its own lines."""
+    lines, length = [], 0
+    for number, item in enumerate(findings):
+        said = _lines(item, zone)
+        length += sum(map(len, said))
+        if number and length > _LONGEST_NOTICE:
+            lines.append(f"and {len(findings) - number} more: heartbeat wakes get {wake_id}")
+            break
+        lines += said
+    return plain("\n".join(lines))
+
+
+def _lines(item: LedgerFinding, zone: ZoneInfo) -> list[str]:
+    finding, at = item.finding, item.finding.starts_at
+    lines = [f"{local(at, zone):%a %d %b %H:%M}  {_title(item)}" if at else _title(item)]
+    return lines + [f"  {one_line(text, _LONGEST_BODY)}" for text in (finding.body, finding.url) if text]
 
 
 def _title(item: LedgerFinding) -> str:
     urgent = f"[{item.finding.urgency}] " if item.finding.urgency in (Urgency.HIGH, Urgency.CRITICAL) else ""
-    return urgent + _MARKS.get(item.change, "") + one_line(item.finding.title, 200)
+    is_again = item.rule == "remind" or (item.change is Change.UPDATE and item.finding.was_snoozed)
+    mark = "again: " if is_again else _MARKS.get(item.change, "")
+    return urgent + mark + one_line(item.finding.title, 200)

@@ -139,9 +139,23 @@ def _calendar_job(calendars: tuple[FoundCalendar, ...]) -> str:
 
 
 _TAIL = """\
-# What you put in the queue yourself: `heartbeat queue add --message "Call Rae" --due 2030-01-01T09:00:00Z`
+# How you are told: a file, a phone, a bubble, any command; config/default.toml has them all.
+#[channels.diary]
+#kind = "file"
+#path = "~/heartbeat.md"
+
+# Nothing but what is critical is told then.
+#[quiet]
+#windows = [{ start = "23:00", end = "07:00" }]
+
+# What was not told before.
+#[brief]
+#at = "08:00"
+
+# What you put in the queue yourself: `heartbeat queue add --message "Call Rae" --due 09:00`
 [jobs.due-queue]
 every = "1m"
+#notify = true  # straight to your channels, without an agent
 
 # A script of your own. It ends by printing {"wakeAgent": true} or {"wakeAgent": false}.
 #[jobs.my-check]

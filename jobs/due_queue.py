@@ -151,6 +151,8 @@ def _finding(due: DueItem) -> dict[str, Any]:
     }
     if body := "\n".join(filter(None, (_snooze(due), _rest(message, title)))):
         finding["body"] = body if len(body) <= BODY_LIMIT else body[: BODY_LIMIT - 1] + "…"
+    if told.at != told.slot:
+        finding["data"] = {"snoozed_until": to_text(told.at)}
     until = None if item.schedule else item.until
     instants = {"occurred_at": told.slot, "useful_until": until}
     return finding | {name: at for name, at in instants.items() if at is not None and at.year >= FIRST_YEAR}

@@ -8,6 +8,7 @@ UPDATE findings SET held_until = last_seen_at WHERE state = 'held';
 
 ALTER TABLE wakes ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;   -- attempts that failed since it was made, retried or diverted
 ALTER TABLE wakes ADD COLUMN profile TEXT NOT NULL DEFAULT '';      -- how the agent is to be called
+ALTER TABLE wakes ADD COLUMN deferred INTEGER NOT NULL DEFAULT 0;   -- 1: its next attempt was put off without one
 ALTER TABLE wakes ADD COLUMN brief_id TEXT;                         -- the brief it is to write up
 ALTER TABLE wakes ADD COLUMN critical INTEGER NOT NULL DEFAULT 0;   -- 1: it was made for something critical
 UPDATE wakes SET failures = (SELECT count(*) FROM attempts WHERE wake_id = wakes.id AND outcome = 'failed')
@@ -71,21 +72,32 @@ CREATE TABLE messages (
     wake_id         TEXT,
     brief_id        TEXT,
     incident_id     TEXT,
-    told            INTEGER NOT NULL DEFAULT 0   -- 1: a brief has said that it could not be delivered
+    told            INTEGER NOT NULL DEFAULT 0,  -- 1: a brief has said that it could not be delivered
+    told_brief      TEXT                         -- that brief
 ) STRICT;
 CREATE INDEX messages_by_state ON messages (state, next_attempt_at);
 CREATE INDEX messages_by_creation ON messages (created_at);
 CREATE INDEX messages_by_wake ON messages (wake_id) WHERE wake_id IS NOT NULL;
 CREATE INDEX messages_by_brief ON messages (brief_id) WHERE brief_id IS NOT NULL;
+CREATE INDEX messages_by_telling ON messages (told_brief) WHERE told_brief IS NOT NULL;
 CREATE INDEX messages_untold ON messages (created_at) WHERE told = 0 AND state IN ('failed', 'expired');
 
 ALTER TABLE incidents ADD COLUMN told INTEGER NOT NULL DEFAULT 0;   -- messages that were sent of it
 ALTER TABLE incidents ADD COLUMN tell_at TEXT;                      -- when the next one is due
 CREATE INDEX incidents_to_tell ON incidents (tell_at) WHERE tell_at IS NOT NULL;
+CREATE INDEX incidents_by_subject ON incidents (subject);
+-- The briefs that told of its beginning and of its end.
+ALTER TABLE incidents ADD COLUMN open_brief TEXT;
+ALTER TABLE incidents ADD COLUMN resolve_brief TEXT;
+CREATE INDEX incidents_by_open_brief ON incidents (open_brief) WHERE open_brief IS NOT NULL;
+CREATE INDEX incidents_by_resolve_brief ON incidents (resolve_brief) WHERE resolve_brief IS NOT NULL;
 
 -- The owner's day of a brief made at its time: one a day, whatever happens. And what it said.
 ALTER TABLE briefs ADD COLUMN day TEXT;
 ALTER TABLE briefs ADD COLUMN text TEXT NOT NULL DEFAULT '';
+ALTER TABLE briefs ADD COLUMN urgency TEXT NOT NULL DEFAULT 'normal';
+ALTER TABLE briefs ADD COLUMN file TEXT CHECK (file IN ('due', 'written'));   -- NULL: it goes to none
+CREATE INDEX briefs_to_file ON briefs (until) WHERE file = 'due';
 CREATE UNIQUE INDEX briefs_by_day ON briefs (day) WHERE day IS NOT NULL;
 CREATE INDEX findings_by_brief ON findings (brief_id) WHERE brief_id IS NOT NULL;
 

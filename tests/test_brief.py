@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heartbeat.brief import as_document, as_markdown, as_text, brief_day, urgency_of
+from heartbeat.brief import as_document, as_markdown, as_plain, as_text, brief_day
 from heartbeat.model import Brief, Change, Finding, Incident, LedgerFinding, State, Tally, Urgency
 
 NOW = datetime(2026, 6, 10, 6, tzinfo=UTC)  # a Wednesday, 8 o'clock in Berlin
@@ -66,12 +66,12 @@ def test_the_brief_says_since_when() -> None:
     assert shown == "While you slept since Tue 09 Jun 08:00: nothing to tell. No tick ran."
 
 
-def test_the_brief_goes_job_by_job_the_most_urgent_first() -> None:
+def test_the_most_urgent_stands_first_and_the_rest_goes_job_by_job() -> None:
     shown = as_text(
         brief(
             item("Later", seen=at(-1)),
             item("Low", urgency=Urgency.LOW, seen=at(-5)),
-            item("Mail", job="a-job", reason="its urgency is low"),
+            item("Mail", job="a-job", reason="its urgency is low", urgency=Urgency.LOW),
             item("Fire", urgency=Urgency.CRITICAL),
             item("Earlier", seen=at(-2)),
             incidents=(incident(), incident("back", at(-8))),
@@ -81,19 +81,21 @@ def test_the_brief_goes_job_by_job_the_most_urgent_first() -> None:
     assert shown.splitlines() == [
         "While you slept: 5 things not told yet, 2 incidents.",
         "",
-        "a-job",
-        "  08:00  Mail",
-        "         not told: its urgency is low",
+        "urgent",
+        "  seen 08:00  check  [critical] Fire",
+        "         not told: because",
         "",
         "check",
-        "  08:00  [critical] Fire",
+        "  seen 06:00  Earlier",
         "         not told: because",
-        "  06:00  Earlier",
+        "  seen 07:00  Later",
         "         not told: because",
-        "  07:00  Later",
+        "  seen 03:00  Low",
         "         not told: because",
-        "  03:00  Low",
-        "         not told: because",
+        "",
+        "a-job",
+        "  seen 08:00  Mail",
+        "         not told: its urgency is low",
         "",
         "incidents",
         "  Tue 23:00, still open  job:check: gone",
@@ -110,22 +112,29 @@ def test_what_was_missed_what_waits_and_what_never_arrived_is_said_too() -> None
             item("Trip", state=State.HELD, held_until=at(17), reason="it is quiet", urgency=Urgency.HIGH),
             item("Odd", state=State.HELD, reason="held"),
             item("Mail", state=State.WAKE, wake_id="wake_1", reason="it is new"),
+            item("Door", state=State.WAKE, wake_id="wake_2", reason="it is new"),
         ),
+        for_owner=frozenset({"wake_2"}),
+        with_agent=((date(2026, 6, 9), "claude"),),
         undelivered=("msg_1", "msg_2"),
-        tally=Tally(runs=3, missed=(("check", 2, "heartbeat was not running"), ("other", 1, "it still ran"))),
+        tally=Tally(
+            runs=3, missed=(("check", 2, "backing off until 2026-06-10T05:36:25.006385Z"), ("other", 1, "it still ran"))
+        ),
     )
     assert as_text(made, BERLIN).splitlines() == [
         "While you slept: 2 messages not delivered.",
         "",
         "missed",
-        "  check  2 due instants not run: heartbeat was not running",
+        "  check  2 due instants not run: backing off until 07:36",
         "  other  1 due instant not run: it still ran",
         "",
         "still waiting",
+        "  the brief of 2026-06-09 waits for the agent claude",
         "  check  Call (held until 09:00: it is quiet)",
         "  check  [high] Trip (held until Thu 11 Jun 01:00: it is quiet)",
         "  check  Odd (held: held)",
         "  check  Mail (waits for the agent: it is new)",
+        "  check  Door (waits for your channels: it is new)",
         "",
         "not delivered",
         "  2 messages could not be delivered: `heartbeat messages list`",
@@ -153,9 +162,9 @@ def test_the_same_as_markdown() -> None:
     assert shown.splitlines() == [
         "# While you slept: 1 thing not told yet, 1 incident.",
         "",
-        "## check",
+        "## urgent",
         "",
-        r"- 08:00 \[high\] A meeting: Room \#5 (because)",
+        r"- seen 08:00 check \[high\] A meeting: Room \#5 (because)",
         "",
         "## incidents",
         "",
@@ -165,25 +174,40 @@ def test_the_same_as_markdown() -> None:
     ]
 
 
+def test_what_came_and_went_many_times_is_one_line() -> None:
+    flaps = tuple(incident("gone", at(-8 + number)) for number in range(4))
+    assert as_text(brief(incidents=flaps), BERLIN).splitlines()[3] == (
+        "  Tue 23:00, over since Wed 03:00  job:check: gone (4 times since Tue 23:00)"
+    )
+
+
+def test_as_plain_text_markdown_shows_no_markup() -> None:
+    made = brief(item("50% off! [x] \\* a_b", urgency=Urgency.HIGH), incidents=(incident("see https://x"),))
+    shown = as_plain(as_markdown(made, BERLIN)).splitlines()
+    assert (shown[0], shown[2]) == ("While you slept: 1 thing not told yet, 1 incident.", "urgent")
+    assert shown[4] == r"- seen 08:00 check [high] 50% off! [x] \* a_b (because)"
+    assert shown[8] == "- Tue 23:00, still open job:check: gone".replace("gone", "see https://x")
+
+
 @pytest.mark.parametrize(
     ("change", "shown"),
     [(Change.NEW, "A meeting"), (Change.UPDATE, "changed: A meeting"), (Change.RETRACTION, "no longer: A meeting")],
 )
 def test_a_change_is_said(change: Change, shown: str) -> None:
-    assert as_text(brief(item(change=change)), BERLIN).splitlines()[3] == f"  08:00  {shown}"
+    assert as_text(brief(item(change=change)), BERLIN).splitlines()[3] == f"  seen 08:00  {shown}"
 
 
 @pytest.mark.parametrize(
     ("times", "shown"),
     [
-        ({}, "08:00"),
-        ({"occurred_at": at(1)}, "09:00"),
-        ({"occurred_at": at(1), "starts_at": at(2)}, "10:00"),
-        ({"starts_at": at(16)}, "Thu 11 Jun 00:00"),
-        ({"starts_at": at(15.99)}, "23:59"),
-        ({"seen": at(-30)}, "Tue 09 Jun 02:00"),
-        ({"starts_at": datetime(9999, 12, 31, 23, 30, tzinfo=UTC)}, "Fri 31 Dec 23:30"),
-        ({"starts_at": datetime(1, 1, 1, tzinfo=UTC)}, "Mon 01 Jan 00:53"),
+        ({}, "seen 08:00"),
+        ({"occurred_at": at(1)}, "at 09:00"),
+        ({"occurred_at": at(1), "starts_at": at(2)}, "at 10:00"),
+        ({"starts_at": at(16)}, "at Thu 11 Jun 00:00"),
+        ({"starts_at": at(15.99)}, "at 23:59"),
+        ({"seen": at(-30)}, "seen Tue 09 Jun 02:00"),
+        ({"starts_at": datetime(9999, 12, 31, 23, 30, tzinfo=UTC)}, "at Fri 31 Dec 23:30"),
+        ({"starts_at": datetime(1, 1, 1, tzinfo=UTC)}, "at Mon 01 Jan 00:53"),
     ],
 )
 def test_an_item_says_when_it_is_and_the_day_unless_it_is_today(times: dict[str, Any], shown: str) -> None:
@@ -236,7 +260,7 @@ def test_whatever_a_title_holds_it_stays_on_its_line(title: str) -> None:
 
 
 def test_a_long_title_is_cut() -> None:
-    assert len(as_text(brief(item("x" * 500)), BERLIN).splitlines()[3]) == len("  08:00  ") + 120
+    assert len(as_text(brief(item("x" * 500)), BERLIN).splitlines()[3]) == len("  seen 08:00  ") + 120
 
 
 def test_the_document_holds_everything_as_json_can() -> None:
@@ -249,6 +273,8 @@ def test_the_document_holds_everything_as_json_can() -> None:
             item("Mail", state=State.WAKE, wake_id="wake_1", held_until=at(1)),
         ),
         undelivered=("msg_1",),
+        for_owner=frozenset({"wake_1"}),
+        with_agent=((date(2026, 6, 9), "claude"),),
         tally=Tally(runs=3, missed=(("check", 2, "it still ran"),), usd=0.5),
         day=date(2026, 6, 10),
     )
@@ -279,9 +305,10 @@ def test_the_document_holds_everything_as_json_can() -> None:
             {**fault, "opened_at": "2026-06-09T21:00:00+00:00", "resolved_at": None},
         ],
         "waiting": [
-            {**waiting, "title": "Call", "held_until": "2026-06-10T07:00:00+00:00", "wake_id": None},
-            {**waiting, "title": "Mail", "held_until": None, "wake_id": "wake_1"},
+            {**waiting, "title": "Call", "held_until": "2026-06-10T07:00:00+00:00", "wake_id": None, "waits_for": None},
+            {**waiting, "title": "Mail", "held_until": None, "wake_id": "wake_1", "waits_for": "channels"},
         ],
+        "briefs_waiting": [{"day": "2026-06-09", "agent": "claude"}],
         "undelivered": ["msg_1"],
         "tally": {
             "runs": 3,
@@ -312,7 +339,7 @@ LOW, NORMAL, HIGH, CRITICAL = Urgency
     ],
 )
 def test_a_brief_is_as_urgent_as_its_most_urgent_item_but_never_critical(made: Brief, urgency: Urgency) -> None:
-    assert urgency_of(made) is urgency
+    assert made.urgency is urgency
 
 
 # The day

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from heartbeat import briefing
+from heartbeat import brief_file as brief_file_room
 from heartbeat.beat import House
 from heartbeat.briefing import issue_due, tell_incidents
 from heartbeat.config import Settings
@@ -25,6 +25,7 @@ from heartbeat.errors import LedgerError
 from heartbeat.job import Config
 from heartbeat.model import Call, MessageKind, Reply, Urgency
 from heartbeat.paths import Home
+from heartbeat.recovery import close_removed
 from heartbeat.routing import Route
 from heartbeat.stores.memory import open_memory
 
@@ -89,7 +90,6 @@ def stand(tmp_path: Path) -> Iterator[Stand]:
     made = Stand(tmp_path)
     yield made
     made.ledger.close()
-    briefing._unwritten.clear()
 
 
 QUIET = {"quiet": {"windows": [{"start": "23:30", "end": "09:00"}]}}
@@ -116,7 +116,7 @@ def test_one_that_was_missed_comes_later_the_same_day(stand: Stand) -> None:
 def test_one_that_was_missed_all_day_does_not_come_on_another(stand: Stand) -> None:
     assert not stand.at(16).issue()
     assert not stand.at(23.99).issue()
-    assert not stand.ledger.has_brief(TODAY)
+    assert not stand.ledger.has_brief(TODAY, stand.now)
 
 
 def test_off_never_by_itself(stand: Stand) -> None:
@@ -178,7 +178,7 @@ def test_whatever_the_owner_does_each_date_has_one_brief_at_most_and_at_its_time
 
 
 def test_two_processes_make_one(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stand.ledger, "has_brief", lambda day: False)  # the other was a moment faster
+    monkeypatch.setattr(stand.ledger, "has_brief", lambda day, now: False)  # the other was a moment faster
     assert [stand.issue(), stand.issue()] == [True, False]
     assert len(stand.sent()) == 1
 
@@ -194,16 +194,17 @@ def test_it_goes_to_every_channel_that_takes_briefs_of_its_urgency(stand: Stand)
     assert [channel for channel, *_ in stand.sent()] == ["phone", "mail"]
     (message, _) = stand.ledger.messages()
     assert (message.kind, message.urgency, message.title) == (MessageKind.BRIEF, Urgency.NORMAL, "While you slept")
-    assert message.body.startswith("# While you slept: 1 incident.")
+    assert message.body.startswith("While you slept: 1 incident.\n")
     assert message.brief_id is not None
-    assert stand.ledger.brief_text(message.brief_id) == message.body
+    assert stand.ledger.brief_text(message.brief_id).startswith("# While you slept: 1 incident.\n")
+    assert stand.ledger.brief_urgency(message.brief_id) is Urgency.NORMAL
 
 
 def test_without_anybody_to_take_it_nothing_counts_as_told(stand: Stand) -> None:
     stand.routes = (Route("log", frozenset({MessageKind.REPLY})),)
     stand.fault()
     assert not stand.issue()
-    assert not stand.ledger.has_brief(TODAY)
+    assert not stand.ledger.has_brief(TODAY, stand.now)
     assert len(stand.ledger.brief(stand.now).incidents) == 1
     stand.routes = (PHONE,)
     assert stand.issue()
@@ -276,7 +277,7 @@ def open_subjects(stand: Stand) -> list[str]:
     return [incident.subject for incident in stand.ledger.incidents(open_only=True)]
 
 
-def test_a_file_that_cannot_be_written_is_an_incident_and_tried_again_that_day(stand: Stand) -> None:
+def test_a_file_that_cannot_be_written_is_an_incident_and_tried_again(stand: Stand) -> None:
     path = brief_file(stand)
     path.parent.write_text("in the way")
     assert stand.issue()
@@ -294,16 +295,93 @@ def test_a_file_that_cannot_be_written_is_an_incident_and_tried_again_that_day(s
     assert not path.exists()
 
 
-def test_the_brief_of_yesterday_is_not_written_any_more(stand: Stand) -> None:
+def test_the_brief_of_another_day_is_still_written_into_the_file_of_its_day(stand: Stand) -> None:
     path = brief_file(stand)
     path.parent.write_text("in the way")
+    stand.fault()
     stand.issue()
-    path.parent.unlink()
-    stand.at(16).issue()
-    assert not path.exists()
-    assert open_subjects(stand) == ["brief:file"]
     assert stand.at(24).issue()
-    assert open_subjects(stand) == []
+    path.parent.unlink()
+    assert not stand.at(40).issue()
+    assert "job:check" in path.read_text()
+    assert sorted(os.listdir(path.parent)) == ["2026-06-10.md", "2026-06-11.md"]
+    assert open_subjects(stand) == ["job:check"]
+
+
+def test_briefs_of_several_days_that_wait_for_one_file_are_all_in_it(stand: Stand) -> None:
+    brief_file(stand, "~/briefs/brief.md")
+    (stand.folder / "briefs").write_text("in the way")
+    stand.fault()
+    stand.issue()
+    stand.at(20).ledger.recover("job:check", stand.now)
+    stand.at(24).issue()
+    (stand.folder / "briefs").unlink()
+    stand.at(25).issue()
+    text = (stand.folder / "briefs" / "brief.md").read_text()
+    assert 0 < text.index("over since") < text.index("still open")
+
+
+def test_after_a_kill_before_the_file_the_next_start_writes_it_and_leaves_nothing_else(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = brief_file(stand)
+    stand.routes = ()
+    stand.fault()
+
+    def killed(*_: object) -> None:
+        (path.parent / f".{stand.ledger.unfiled_briefs()[0][0]}").write_text("hal")  # what it had written by then
+        raise KeyboardInterrupt
+
+    path.parent.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(brief_file_room, "_replace", killed)
+        with pytest.raises(KeyboardInterrupt):
+            stand.issue()
+    assert not path.exists()
+    stand.at(1).issue()
+    assert "job:check" in path.read_text()
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_what_the_file_has_is_not_told_again_when_a_channel_fails(stand: Stand) -> None:
+    brief_file(stand)
+    stand.fault()
+    stand.issue()
+    (message,) = stand.ledger.messages()
+    stand.ledger.give_up_message(message.id, "503", stand.now)
+    assert stand.ledger.brief(stand.now).incidents == ()
+
+
+def test_without_a_file_any_more_what_was_to_stand_in_it_is_in_the_next_brief(stand: Stand) -> None:
+    brief_file(stand).parent.write_text("in the way")
+    stand.routes = ()
+    stand.fault()
+    stand.issue()
+    stand.said = {}
+    stand.at(1).issue()
+    assert [each.subject for each in stand.ledger.brief(stand.now).incidents] == ["job:check", "brief:file"]
+    assert open_subjects(stand) == ["job:check"]
+
+
+def test_a_link_is_followed_and_stays(stand: Stand) -> None:
+    brief_file(stand, "brief.md")
+    (stand.folder / "brief.md").symlink_to("notes/today.md")
+    stand.issue()
+    assert (stand.folder / "brief.md").is_symlink()
+    assert (stand.folder / "notes" / "today.md").read_text().startswith("While you slept")
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_is_no_file_is_told_by_check_and_never_replaced(stand: Stand, kind: str) -> None:
+    brief_file(stand, "brief.md")
+    path = stand.folder / "brief.md"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    house = stand.house
+    (problem,) = brief_file_room.check_brief(house.config.settings, house.home, house.environ, "config.toml")
+    assert problem.key == "brief.file"
+    stand.issue()
+    assert not path.is_file()
+    assert open_subjects(stand) == ["brief:file"]
 
 
 def test_half_a_brief_is_never_seen(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,6 +405,54 @@ def test_the_incident_of_a_file_that_is_wanted_no_more_is_over_with_the_next_bri
 
 
 # Incidents
+
+
+def test_more_than_three_at_once_are_one_message_of_each_channel(stand: Stand) -> None:
+    stand.routes = (PHONE, MAIL)
+    for number in range(3):
+        stand.fault(f"source:check/{number}")
+    assert stand.tell() == 3
+    assert len(stand.sent()) == 6
+    for number in range(3, 203):
+        stand.fault(f"source:check/{number}")
+    stand.fault("channel:mail")
+    assert stand.tell() == 201
+    first, second = stand.sent()[6:]
+    assert [first[:2], second[:2]] == [
+        ("phone", "heartbeat: 201 things are failing"),
+        ("mail", "heartbeat: 200 things are failing"),
+    ]
+    lines = second[2].splitlines()
+    assert (lines[0], lines[20:]) == (
+        "source:check/3 is failing, since 08:00: exit status 1",
+        ["and 180 more: heartbeat incidents"],
+    )
+    assert {incident.told for incident in stand.ledger.incidents(limit=999)} == {1}
+
+
+def test_what_comes_and_goes_is_told_once_and_again_when_it_has_lasted(stand: Stand) -> None:
+    for number in range(60):
+        stand.at(number / 6)
+        if number % 2:
+            stand.ledger.recover("job:check", stand.now)
+        else:
+            stand.fault()
+        stand.tell()
+    assert [title for _, title, _ in stand.sent()] == [
+        "heartbeat: job:check is failing",
+        "heartbeat: job:check is well again",
+    ]
+    stand.at(10).fault()
+    assert [stand.tell(), stand.at(10.99).tell(), stand.at(11).tell()] == [0, 0, 1]
+
+
+def test_what_is_closed_because_it_is_configured_no_more_is_not_called_well(stand: Stand) -> None:
+    stand.fault("channel:gone")
+    stand.tell()
+    close_removed(stand.house, stand.at(1).now)
+    assert stand.at(2).tell() == 0
+    (incident,) = stand.ledger.brief(stand.now).incidents
+    assert incident.message == "closed, for it is not configured any more; it was: exit status 1"
 
 
 def test_an_incident_is_told_when_it_begins_while_it_lasts_and_when_it_is_over(stand: Stand) -> None:

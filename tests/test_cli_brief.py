@@ -12,7 +12,7 @@ import pytest
 
 from heartbeat.model import Draft, MessageKind
 from heartbeat.stores.sqlite import open_ledger
-from tests.conftest import Bench, Place, at
+from tests.conftest import COMMAND, Bench, Place, at
 
 
 def iso(minutes: float) -> str:
@@ -49,6 +49,7 @@ def test_the_facts_of_a_brief_are_those_others_rely_on(place: Place) -> None:
         "zone": "Europe/Berlin",
         "incidents": [],
         "waiting": [],
+        "briefs_waiting": [],
         "undelivered": [],
     }
 
@@ -91,6 +92,19 @@ def test_since_leaves_out_what_was_first_seen_before_and_consumes_only_the_rest(
     assert keys(place, "--since", iso(10)) == ["b"]
     assert keys(place, "--since", iso(10.1)) == []
     assert keys(place, "--since", iso(5), "--consume") == ["b"]
+    assert keys(place) == ["a"]
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_what_cannot_be_shown_was_not_told(place: Place, words: tuple[str, ...]) -> None:
+    place.finds({"key": "a"}, wake=False)
+    place.data("tick", "check")
+    with open("/dev/full", "wb") as full:
+        command = [str(COMMAND), "--home", str(place.folder), "brief", "--consume", *words]
+        done = subprocess.run(command, env=place.environment(), stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("heartbeat: cannot show the brief, standard output could not be written: No space")
     assert keys(place) == ["a"]
 
 

@@ -52,6 +52,7 @@ VERBS = [
         "wakes",
         "wakes list",
         "wakes get",
+        "wakes release",
         "wakes retry",
         "wakes cancel",
         "gate",

@@ -30,7 +30,6 @@ def test_a_job_is_shown_with_its_last_run_and_its_next_slot(place: Place) -> Non
     told = place.data("tick", "check")
     check, queue = place.data("jobs")["jobs"]
     assert is_instant(check.pop("last_run_at"))
-    assert is_instant(check.pop("next_at"))
     assert check == {
         "job": "check",
         "enabled": True,
@@ -39,6 +38,8 @@ def test_a_job_is_shown_with_its_last_run_and_its_next_slot(place: Place) -> Non
         "zone": "Europe/Berlin",
         "overdue_since": None,
         "is_read": False,
+        "next_at": None,
+        "at_once": True,
         "script": f"{place.folder}/jobs/check.sh",
         "last_run_id": told["run_id"],
         "verdict": "quiet",
@@ -194,12 +195,26 @@ def test_why_of_a_finding_names_every_rule_that_was_looked_at_and_what_came_of_i
         *((rule, "passed") for rule in ("baseline", "fault", "quiet", "muted", "low", "expired", "no_agent")),
         *((rule, "passed") for rule in ("quiet_hours", "agent_hold", "spending", "budget")),
         ("wake", "wake"),
-        ("duplicate", "duplicate"),
         ("record", "wake"),
         ("act", "accepted"),
         ("settle", "settled"),
+        ("duplicate", "duplicate"),
     ]
-    assert told["wake_id"] in steps[-3]["reason"]
+    assert told["wake_id"] in steps[-4]["reason"]
+
+
+def test_why_of_a_finding_that_was_told_again_shows_each_wake_in_its_place(place: Place, bench: Bench) -> None:
+    place.configure(CONFIG + '[[rules]]\ndo = "remind"\nkind = "*"\nafter = "10m"\n')
+    place.finds({"key": "a"})
+    for minute in (0, 11):
+        bench.tick(minute)
+        deliver_due(bench.house)
+    (finding,) = place.data("ledger", "list")["findings"]
+    _, steps = why(place, finding["id"])
+    told = [rule for rule, _ in rules(steps) if rule in ("remind", "record", "act", "settle")]
+    assert told == ["record", "act", "settle", "remind", "record", "act", "settle"]
+    first, second = (step["reason"].split()[1] for step in steps if step["rule"] == "record")
+    assert [wake["id"] for wake in place.data("wakes", "list")["wakes"]] == [second, first]
 
 
 def test_why_of_a_wake_that_failed_names_the_error_and_the_next_attempt(place: Place) -> None:
@@ -222,15 +237,85 @@ def test_why_of_an_incident_tells_when_it_opened_and_closed(place: Place) -> Non
     (incident,) = place.data("brief")["incidents"]
     kind, steps = why(place, incident["id"])
     assert kind == "incident"
-    assert rules(steps) == [("opened", "gate_not_json"), ("resolved", "recovered")]
+    assert rules(steps) == [("opened", "gate_not_json"), ("told", "no"), ("resolved", "recovered")]
     assert "job:check" in steps[0]["reason"]
 
 
-@pytest.mark.parametrize("subject", ["run_none", "fnd_none", "wake_none", "inc_none", "item_1", "", "_"])
-def test_why_of_what_is_not_there_says_so(place: Place, subject: str) -> None:
-    assert place.error("why", subject, status=3).startswith("cannot ")
+DIARY = '[channels.diary]\nkind = "file"\npath = "diary.md"\n'
+
+
+def test_why_of_an_incident_that_is_open_tells_the_faults_in_a_row_and_when_you_are_told(place: Place) -> None:
+    place.says("check", "no gate")
+    for _ in range(4):
+        place.data("tick", "check")
+    (incident,) = place.data("brief")["incidents"]
+    _, steps = why(place, incident["id"])
+    assert rules(steps) == [("opened", "gate_not_json"), ("faults", "4x"), ("told", "no"), ("tell", "due")]
+    assert steps[1]["reason"] == "4 in a row, never well yet; 3 in a row are an incident"
+    _, steps = why(place, "check")
+    assert rules(steps)[2:4] == [("faults", "4x"), ("back-off", "until")]
+
+
+def test_why_of_a_message_and_of_a_queue_item_tells_their_lives(place: Place) -> None:
+    place.configure(CONFIG + "[jobs.due-queue]\nnotify = true\n" + DIARY)
+    item = place.data("queue", "add", "--message", "Take pills", "--due", "0s")
+    kind, steps = why(place, item["id"])
+    assert (kind, rules(steps)) == ("item", [("item", "due"), ("finding", "none")])
+    wake = place.data("tick", "due-queue")["wake_id"]
+    (message,) = place.data("messages", "list")["messages"]
+    kind, steps = why(place, message["id"])
+    settled = ("settle", message["state"])
+    assert (kind, rules(steps)) == ("message", [("made", "notice"), ("of", "wake"), ("tried", "1x"), settled])
+    assert wake in steps[1]["reason"]
+    (finding,) = place.data("ledger", "list")["findings"]
+    _, (item_step, found) = why(place, item["id"])
+    assert (item_step["outcome"], found["outcome"]) == ("told", "told")
+    assert finding["id"] in found["reason"]
+
+
+def test_why_of_an_item_that_comes_again_tells_its_next_time_and_each_telling(place: Place) -> None:
+    place.configure(CONFIG + "[jobs.due-queue]\nnotify = true\n" + DIARY)
+    item = place.data("queue", "add", "--message", "Stretch", "--due", "2026-06-10T08:00:00Z", "--every", "365d")
+    place.data("tick", "due-queue")
+    _, steps = why(place, item["id"])
+    assert rules(steps) == [("item", "told"), ("next", "due"), ("finding", "told")]
+
+
+def test_why_of_a_brief_tells_when_it_was_made_and_of_how_much(place: Place) -> None:
+    place.finds({"key": "a", "urgency": "low"})
     place.data("tick", "check")
-    assert place.error("why", subject, status=3).startswith("cannot ")
+    brief = place.data("brief", "--consume")["id"]
+    kind, (step,) = why(place, brief)
+    assert (kind, step["rule"]) == ("brief", "made")
+    assert step["reason"].endswith("asked for: it told of 1 finding")
+
+
+def test_why_of_a_job_tells_how_it_stands(place: Place) -> None:
+    kind, steps = why(place, "check")
+    assert (kind, rules(steps)) == ("job", [("job", "enabled"), ("last run", "none"), ("next", "at once")])
+
+
+@pytest.mark.parametrize(
+    ("subject", "where"),
+    [
+        ("run_none", "heartbeat runs"),
+        ("fnd_none", "heartbeat ledger list"),
+        ("wake_none", "heartbeat wakes list"),
+        ("msg_none", "heartbeat messages list"),
+        ("brief_none", "heartbeat brief"),
+        ("inc_none", "heartbeat incidents"),
+        ("item_1", "heartbeat queue list"),
+        ("chekc", "the configured jobs are: check"),
+        ("", "heartbeat slots"),
+        ("_", "heartbeat slots"),
+    ],
+)
+def test_why_of_what_is_not_there_says_so_and_where_to_look(place: Place, subject: str, where: str) -> None:
+    for _ in range(2):
+        message = place.error("why", subject, status=3)
+        assert message.startswith("cannot ")
+        assert where in message
+        place.data("tick", "check")
 
 
 @pytest.mark.parametrize(
@@ -251,7 +336,7 @@ def test_what_is_named_by_bytes_that_are_no_text_is_not_found(place: Place, word
 def test_why_of_a_finding_outlives_its_first_run_and_its_wake(place: Place, bench: Bench) -> None:
     place.finds({"key": "a"})
     bench.tick(0)
-    deliver_due(bench.house())
+    deliver_due(bench.house)
     bench.tick(40 * 24 * 60)
     assert bench.ledger.prune(bench.now, timedelta(days=30), 1000)["runs"] == 1
     (finding,) = place.data("ledger", "list")["findings"]

@@ -42,6 +42,8 @@ def test_the_facts_of_an_incident_are_those_others_rely_on(place: Place) -> None
             "resolved_at": None,
             "told": 0,
             "tell_at": "2026-06-10T08:00:00+00:00",
+            "faults": 0,
+            "last_ok_at": None,
         }
     ]
 

@@ -73,6 +73,8 @@ def test_one_is_shown_whole_and_harmless(place: Place, ids: Sequence[str]) -> No
     assert "\x07" not in out
     assert out.endswith("\nTwo [2J\nlines\n\nBody \nmore\n")
     assert place.data("messages", "get", ids[0])["body"] == "Body\x07\nmore"
+    assert "failed after 1 try\n" in place.call("messages", "get", ids[1]).out
+    assert "pending after 0 tries\n" in out
     assert "error: cannot reach it" in place.call("messages", "get", ids[1]).out
 
 

@@ -248,7 +248,44 @@ def test_a_time_without_offset_is_refused_with_what_it_would_be_for_the_owner(
 
 
 def test_without_an_instant_and_a_schedule_it_is_wrong_usage(place: Place) -> None:
-    assert "give --due ISO, --every or --schedule" in place.error("queue", "add", "--message", "x", status=2)
+    assert "give --due 20m (from now), --due 09:00" in place.error("queue", "add", "--message", "x", status=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant"),
+    [
+        ("20m", "2026-06-10T07:20:00+00:00"),
+        ("0s", "2026-06-10T07:00:00+00:00"),
+        ("09:30", "2026-06-10T07:30:00+00:00"),
+        ("9:00", "2026-06-11T07:00:00+00:00"),
+        ("2026-06-10T12:00:00+02:00", "2026-06-10T10:00:00+00:00"),
+    ],
+)
+def test_when_may_be_so_long_from_now_or_a_time_of_day_where_the_owner_is(
+    place: Place, text: str, instant: str
+) -> None:
+    assert add(place, due=text, key="k")["due_at"] == instant
+    assert add(place, due="2026-06-10T07:00:00Z", until=text, key="u")["until"] == instant
+    if text != "0s":
+        add(place, due="2026-06-10T06:00:00Z", key="s")
+        assert place.data("queue", "snooze", "s", "--until", text)["next_at"] == instant
+
+
+def test_a_time_of_day_is_that_of_the_zone_the_owner_is_in(place: Place) -> None:
+    place.data("zone", "Asia/Tokyo")
+    assert add(place, due="17:00")["due_at"] == "2026-06-10T08:00:00+00:00"
+
+
+def test_a_snoozed_item_comes_again_and_is_no_change(queued: Place, clock: Clock) -> None:
+    diary = '[channels.diary]\nkind = "file"\npath = "diary.md"\n'
+    queued.configure(CONFIG + "[jobs.due-queue]\nnotify = true\n" + diary)
+    add(queued, "Take pills", key="pills")
+    queued.data("tick", "due-queue", "--now", iso(0))
+    clock.now = at(1)
+    queued.data("queue", "snooze", "pills", "--for", "1m")
+    queued.data("tick", "due-queue", "--now", iso(2))
+    titles = [message["title"] for message in queued.data("messages", "list")["messages"]]
+    assert titles == ["again: Take pills", "Take pills"]
 
 
 @pytest.mark.parametrize("key", ["a\nb", "\x1b[1m", "\x7f"])

@@ -156,14 +156,11 @@ def test_replay_changes_nothing_and_starts_nothing(lived: Place, bench: Bench) -
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (
-            ["--since", "2099-01-01T00:00:00Z"],
-            4,
-            "--since: cannot replay from 2099-01-01T00:00:00Z: it lies in the fut",
-        ),
+        (["--since", "2099-01-01T00:00:00Z"], 4, "--since: cannot use 2099-01-01T00:00:00Z: it lies in the fut"),
         (["--since", "2026-06-10"], 4, "--since: cannot use '2026-06-10': it has no offset"),
         (["--since", "yesterday"], 4, "--since: cannot use 'yesterday': it is no date"),
-        (["--since", "999999w"], 4, "--since: cannot go back 999999w"),
+        (["--since", "999999w"], 4, "--since: cannot go back 999999w: it is too long"),
+        (["--since", "999999999w"], 4, "--since: cannot go back 999999999w: it is too long"),
         (["--since", "1d", "--until", "2026-06-10T00:00:00Z"], 4, "nothing lies between"),
         (["--since", "1d", "--until", "soon"], 4, "--until: cannot use 'soon'"),
         (["--since", "0001-01-01T00:00:00Z"], 3, "cannot replay: nothing is recorded since 0001-01-01"),
@@ -193,4 +190,5 @@ def test_an_instant_until_after_now_is_now(place: Place) -> None:
     later = (utc_now() + timedelta(days=3)).isoformat()
     data = place.data("replay", "--since", "1h", "--until", later)
     assert data["until"] < later
-    assert data["was"]["interruptions_per_day"] == pytest.approx(24, rel=0.01)
+    # Of an hour a day's number would be made up.
+    assert (data["was"]["wakes"], data["was"]["interruptions_per_day"]) == (1, None)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.conftest import CONFIG, Place
 
+UNREACHED = "nothing reaches you: there is no agent and no channel; `heartbeat brief` shows what has gathered"
+
 
 @pytest.fixture
 def fresh(place: Place) -> Place:
@@ -22,6 +24,7 @@ def test_what_init_writes_is_valid_as_it_is(fresh: Place) -> None:
     assert (fresh.folder / "config.toml").stat().st_mode & 0o777 == 0o600
     checked = fresh.data("check")
     assert checked["file"] == str(fresh.folder / "config.toml")
+    assert checked["hints"] in ([], [UNREACHED])
 
 
 def test_init_in_a_folder_that_is_not_there_makes_it_for_the_owner_alone(fresh: Place) -> None:
@@ -54,6 +57,7 @@ def test_without_a_configuration_everything_has_its_default(fresh: Place) -> Non
         "file": str(fresh.folder / "config.toml"),
         "jobs": [],
         "agent": "none",
+        "hints": [UNREACHED],
     }
 
 
@@ -63,9 +67,55 @@ def test_check_takes_another_file(place: Place) -> None:
         "file": str(other),
         "jobs": ["due-queue"],
         "agent": "none",
+        "hints": [UNREACHED],
     }
     place.file("broken.toml", "[jobs")
     assert "broken.toml" in place.error("check", str(place.folder / "broken.toml"), status=4)
+
+
+AGENT = '[agent]\nkind = "command"\ncommand = ["echo"]\n'
+CHANNEL = '[channels.log]\nkind = "file"\npath = "messages.md"\n'
+RULE = '[[rules]]\ndo = "mute"\n'
+HINTS = [
+    ("", [UNREACHED]),
+    (AGENT, []),
+    (CHANNEL, []),
+    (AGENT + "[budget]\nper_hour = 0\n", ["budget.per_hour is 0: you are never interrupted but for what is critical"]),
+    (AGENT + "[budget]\nper_day = 0\n", ["budget.per_day is 0: you are never interrupted but for what is critical"]),
+    (
+        CHANNEL + "[brief]\nagent = true\n",
+        ["brief.agent: there is no agent to write the brief up"],
+    ),
+    (AGENT + "[brief]\nagent = true\n", []),
+    (
+        AGENT + "[jobs.due-queue]\nnotify = true\n",
+        ["jobs.due-queue.notify: no channel takes notices"],
+    ),
+    (AGENT + CHANNEL + "[jobs.due-queue]\nnotify = true\n", []),
+    (AGENT + CHANNEL + "takes = ['brief']\n[jobs.due-queue]\nnotify = true\n", ["jobs.due-queue.notify: no channel"]),
+    (
+        AGENT + RULE + "job = 'due-qeue'\n[jobs.due-queue]\n",
+        ["rule 1: there is no job 'due-qeue'; did you mean 'due-queue'?"],
+    ),
+    (AGENT + RULE + "job = 'zzz'\n" + RULE + "job = 'z*'\n", ["rule 1: there is no job 'zzz'"]),
+    (
+        AGENT + RULE + "job = '*'\n" + RULE + "kind = 'mail'\nuntil = '2020-01-01T00:00:00Z'\n",
+        ["rule 2: it is over since 2020-01-01 01:00; it may go"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "hints"), HINTS)
+def test_what_is_valid_and_may_not_do_what_its_owner_thinks_is_hinted_at(
+    place: Place, text: str, hints: list[str]
+) -> None:
+    place.configure('owner.zone = "Europe/Berlin"\n' + text)
+    found = place.data("check")["hints"]
+    assert len(found) == len(hints)
+    assert all(each.startswith(hint) for each, hint in zip(found, hints, strict=True))
+    lines = place.call("check").out.splitlines()
+    assert lines[0].endswith(": valid, but:" if hints else ": valid")
+    assert [line[2:] for line in lines if line.startswith("- ")] == found
 
 
 BROKEN = """

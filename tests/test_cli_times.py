@@ -6,11 +6,13 @@ from datetime import datetime
 
 import pytest
 
+from heartbeat.cli.shell import enter
 from heartbeat.model import ClockEvent, Fate, Run, SlotState
 from heartbeat.stores.sqlite import open_ledger
 from tests.conftest import CONFIG, NOW, Place, at
 
-REASON = "coalesced into 2026-06-10T08:50:00.000000Z"
+REASON = "coalesced into 2026-06-10T08:50:00Z"
+SHOWN = "coalesced into 2026-06-10T10:50:00+02:00"
 
 
 @pytest.fixture
@@ -43,14 +45,55 @@ def test_slots_are_listed_newest_first_with_their_fates(told: Place) -> None:
     lines = told.call("slots").out.splitlines()
     assert lines[0].split() == ["JOB", "SLOT", "STATE", "RUN", "REASON"]
     assert "2026-06-10 11:00:00 to 2026-06-10 20:00:00 (many)" in lines[1]
+    assert lines[3].endswith(SHOWN)
+
+
+VERBS = ["slots", "clock", "jobs", "next check", "runs", "ledger list", "wakes list", "messages list", "incidents"]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "queue list", "quiet"])
+def test_whoever_is_away_reads_every_time_in_one_zone_that_is_named(told: Place, verb: str) -> None:
+    words = verb.split()
+    assert "times are in" not in told.call(*words).out
+    told.data("zone", "Asia/Tokyo")
+    assert told.call(*words).out.endswith("times are in Asia/Tokyo\n")
+    assert "times are in" not in told.call(*words, "--json").out
+
+
+def test_the_times_of_whoever_is_away_are_those_there_and_why_takes_and_gives_them(told: Place) -> None:
+    told.data("zone", "Asia/Tokyo")
+    assert "2026-06-10 17:10:00" in told.call("slots").out
+    (step, *_) = told.data("why", "check@2026-06-10 17:10:00")["steps"]
+    assert step["reason"].endswith("coalesced into 2026-06-10T17:50:00+09:00")
+
+
+def test_times_are_those_at_home_when_the_ledger_cannot_be_read(place: Place) -> None:
+    place.data("zone", "Asia/Tokyo")
+    with (place.state / "ledger.db").open("r+b") as file:
+        file.write(b"junk" * 64)
+    assert enter(str(place.folder), as_json=False).here().key == "Europe/Berlin"
+
+
+def test_an_interval_that_the_daemon_has_not_read_comes_at_once_and_has_no_instant_that_moves(place: Place) -> None:
+    note = "the daemon has not read this yet"
+    assert place.data("next", "check")["next"] == [{"job": "check", "at": None, "note": note}]
+    (job,) = place.data("jobs")["jobs"]
+    assert (job["at_once"], job["next_at"], job["is_read"]) == (True, None, False)
+    assert f"at once ({note})" in place.call("jobs").out
+    assert place.call("next").out.splitlines()[1].split() == ["at", "once", "check", *note.split()]
+
+
+def test_what_else_than_an_interval_a_new_job_has_is_told_with_its_instant(place: Place) -> None:
+    place.configure(CONFIG.replace('every = "10m"', 'schedule = ["every 10m", "at 2099-06-10T08:00:00Z"]'))
+    assert [entry["at"] for entry in place.data("next", "check")["next"]] == [None, "2099-06-10T10:00:00+02:00"]
 
 
 @pytest.mark.parametrize(
     ("instant", "said"),
     [
-        ("2026-06-10T08:10:00Z", [("due", "skipped", REASON)]),
-        ("2026-06-10T10:10:00+02:00", [("due", "skipped", REASON)]),
-        ("2026-06-10 10:10:00", [("due", "skipped", REASON)]),
+        ("2026-06-10T08:10:00Z", [("due", "skipped", SHOWN)]),
+        ("2026-06-10T10:10:00+02:00", [("due", "skipped", SHOWN)]),
+        ("2026-06-10 10:10:00", [("due", "skipped", SHOWN)]),
         ("2026-06-10 10:40:00", [("due", "skipped", "not at a whole second")]),
         (
             "2026-06-10T12:00:00Z",

@@ -447,6 +447,47 @@ def test_what_a_quiet_run_reported_wakes_later_only_if_no_rule_stands_against_it
     assert short(decide_one(judged(Verdict.WAKE, item), view(held(State.BRIEF, "quiet")), rules)) == expected
 
 
+# Back before anybody was told that it was called off
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAKE, Verdict.QUIET, *FAULTS])
+@pytest.mark.parametrize(
+    "known",
+    [held(State.TOLD), held(State.BRIEFED), held(State.KNOWN), held(State.WAKE, sending=True)],
+    ids=["told", "briefed", "known", "being sent"],
+)
+def test_what_is_back_before_its_retraction_was_told_is_as_it_was(known: Known, verdict: Verdict) -> None:
+    called_off = replace(known, retracting="fnd_2")
+    back = decide_one(judged(verdict, finding()), view(called_off))
+    assert (short(back), back.rule, back.known) == ("duplicate same", "returned", called_off)
+    assert back.reason == "it is back before anybody was told that it was called off"
+    again = decide_one(judged(verdict, finding(retract=True)), view(called_off))
+    assert (short(again), again.reason) == ("duplicate same", "it is being taken back already")
+    newer = decide_one(judged(verdict, finding(version="2")), view(called_off))
+    assert short(newer) == ("wake update" if verdict is Verdict.WAKE else "brief update")
+
+
+def test_what_was_withdrawn_for_its_retraction_is_told_when_it_is_back() -> None:
+    called_off = held(State.WITHDRAWN, "replaced", retracting="fnd_2")
+    assert short(decide_one(judged(Verdict.WAKE, finding()), view(called_off))) == "wake update"
+
+
+def test_what_is_called_off_and_back_in_one_run_is_as_it_was_and_can_be_called_off_again() -> None:
+    items = (finding(retract=True), finding(), finding(), finding(retract=True))
+    decisions = decide(judged(Verdict.WAKE, *items), view(held(State.TOLD)), WOKEN, NOW)
+    assert [short(decision) for decision in decisions] == [
+        *("wake retraction", "duplicate same", "duplicate same", "wake retraction"),
+    ]
+    assert [decision.rule for decision in decisions[1:3]] == ["returned", "duplicate"]
+
+
+def test_what_is_called_off_already_is_not_absent() -> None:
+    item = finding(when_absent=WhenAbsent.RETRACT, absences=2)
+    called_off = view(held(State.TOLD, item=item, retracting="fnd_2"))
+    assert decide(judged(Verdict.QUIET), called_off, WOKEN, NOW) == ()
+    assert missed_once_more(judged(Verdict.QUIET), called_off) == ()
+
+
 # One key twice in one run
 
 
@@ -474,7 +515,7 @@ def test_the_second_report_of_a_key_in_one_run_meets_the_first(items: tuple[Find
 def test_a_told_thing_updated_and_retracted_in_one_run_is_retracted() -> None:
     items = (finding(version="2"), finding(version="2", retract=True), finding(version="2", retract=True))
     decisions = decide(judged(Verdict.WAKE, *items), view(held(State.TOLD)), WOKEN, NOW)
-    assert [short(decision) for decision in decisions] == ["wake update", "wake retraction", "drop retraction"]
+    assert [short(decision) for decision in decisions] == ["wake update", "wake retraction", "duplicate same"]
 
 
 def test_a_promoted_finding_is_promoted_once_in_one_run() -> None:
@@ -584,11 +625,48 @@ class Book:
     quiet_until: datetime | None = None
 
     def view(self) -> View:
-        known = (
-            Known(str(self.rows.index(row)), row.finding, row.state, row.rule, row.sending, row.change)
-            for row in self.current.values()
-        )
+        known = [self.known(row) for row in self.current.values()]
+        for row in self.rows:
+            key = row.finding.key
+            waits = row.state in (State.WAKE, State.HELD, State.BRIEF) and not row.sending
+            if row.change is Change.RETRACTION and waits and key not in self.current:
+                known.append(replace(self.known(self.taken_back(row)), retracting=self.number(row)))
         return replace(view(*known), past=self.past)
+
+    def known(self, row: Row) -> Known:
+        return Known(self.number(row), row.finding, row.state, row.rule, row.sending, row.change)
+
+    def number(self, row: Row) -> str:
+        (number,) = (number for number, other in enumerate(self.rows) if other is row)
+        return str(number)
+
+    def taken_back(self, retraction: Row) -> Row:
+        """Of the versions since it was new the latest that was told, or the latest."""
+        versions: list[Row] = []
+        for row in self.rows[: int(self.number(retraction))]:
+            if row.finding.key == retraction.finding.key and row.change is not Change.RETRACTION:
+                versions = [row] if row.change is Change.NEW else [*versions, row]
+        return ([row for row in versions if row.state.was_told or row.sending] or versions)[-1]
+
+    def follower(self, row: Row) -> Row | None:
+        """The next under its key that was told, or is to be."""
+        later = self.rows[int(self.number(row)) + 1 :]
+        gone = (State.DROPPED, State.WITHDRAWN)
+        return next((each for each in later if each.finding.key == row.finding.key and each.state not in gone), None)
+
+    def postpone(self) -> None:
+        """The agent did not accept what it was called for: what was replaced meanwhile is not told any more."""
+        failed = [row for row in self.rows if row.sending]
+        for row in failed:
+            row.sending = False
+        followers = [(row, self.follower(row)) for row in failed]
+        for row, follower in followers:
+            if follower is not None:
+                row.state = State.WITHDRAWN
+        for row, _ in followers:
+            follower = self.follower(row)
+            if row.change is Change.RETRACTION and follower is not None and follower.change is Change.NEW:
+                follower.change = Change.UPDATE
 
     @property
     def past(self) -> Past:
@@ -610,8 +688,12 @@ class Book:
         state = STATES.get(decision.action, State.DROPPED)
         if decision.action is Action.WAKE:
             self.wake()
-        if decision.known is not None and decision.known.finding_id:
-            assert row is self.rows[int(decision.known.finding_id)]
+        known = decision.known
+        if known is not None and known.retracting:
+            if decision.finding.retract:
+                return
+            row = self.come_back(key, life, decision)
+        assert known is None or not known.finding_id or row is self.rows[int(known.finding_id)]
         if decision.change is Change.SAME:
             assert row is not None
             if decision.action in (Action.WAKE, Action.HOLD):
@@ -623,10 +705,25 @@ class Book:
                 row.state, row.rule = State.BRIEF, decision.rule
             if decision.change is not Change.FORGOTTEN and not row.state.was_told and not row.sending:
                 row.state = State.WITHDRAWN
+        self.enter(decision, state, life)
+
+    def enter(self, decision: Decision, state: State, life: int) -> None:
         if decision.change is not Change.FORGOTTEN and decision.action is not Action.DROP:
             self.rows.append(Row(decision.finding, decision.change, state, decision.rule, life, until=decision.until))
             if decision.change is not Change.RETRACTION:
-                self.current[key] = self.rows[-1]
+                self.current[decision.finding.key] = self.rows[-1]
+
+    def come_back(self, key: str, life: int, decision: Decision) -> Row:
+        """It is not called off any more: what was told of it still holds, if it is the same."""
+        mine = [row for row in self.rows if row.finding.key == key]
+        retraction = [row for row in mine if row.change is Change.RETRACTION][-1]
+        retraction.state = State.WITHDRAWN
+        assert decision.known is not None
+        number = decision.known.finding_id
+        versions = [row for row in mine if row.change is not Change.RETRACTION]
+        row = self.current[key] = self.rows[int(number)] if number else versions[-1]
+        row.life = life if decision.change is Change.SAME else row.life
+        return row
 
     def waiting(self, *states: State) -> list[Row]:
         return [row for row in self.rows if row.state in states]
@@ -651,6 +748,7 @@ class Weeks(RuleBasedStateMachine):
 
     def tell(self, row: Row, state: State) -> None:
         key = row.finding.key
+        self.hand_over(row)
         row.state, row.sending = state, False
         self.told.append(row)
         if row.change is Change.RETRACTION:
@@ -660,8 +758,16 @@ class Weeks(RuleBasedStateMachine):
         elif key in self.version:
             self.owner_believes.add(key)
         else:
-            later = self.book.rows[self.book.rows.index(row) :]
+            later = self.book.rows[int(self.book.number(row)) :]
             assert any(other.finding.key == key and other.change is Change.RETRACTION for other in later)
+
+    def hand_over(self, row: Row) -> None:
+        key = row.finding.key
+        if row.sending or row.life <= self.over[key]:
+            return
+        later = self.book.rows[int(self.book.number(row)) + 1 :]
+        told = [other for other in later if other.finding.key == key and any(other is each for each in self.told)]
+        assert not told, "after something newer, it would be believed again"
 
     @rule(
         verdict=st.sampled_from([Verdict.WAKE, Verdict.WAKE, Verdict.QUIET, Verdict.FAILED]),
@@ -735,6 +841,7 @@ class Weeks(RuleBasedStateMachine):
     @rule()
     def the_agent_is_called(self) -> None:
         for row in self.book.waiting(State.WAKE):
+            self.hand_over(row)
             row.sending = True
 
     @rule()
@@ -744,8 +851,7 @@ class Weeks(RuleBasedStateMachine):
 
     @rule()
     def the_agent_is_away(self) -> None:
-        for row in self.book.waiting(State.WAKE):
-            row.sending = False
+        self.book.postpone()
 
     @rule()
     def the_brief_is_read(self) -> None:

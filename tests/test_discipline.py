@@ -9,8 +9,21 @@ from typing import Any
 import pytest
 
 from heartbeat.beat import tick
+from heartbeat.clock import utc_now
 from heartbeat.errors import AgentError, AgentOnHold
-from heartbeat.model import OWNER, Call, Message, Reply, State, Usage, Wake
+from heartbeat.model import (
+    OWNER,
+    Action,
+    Call,
+    Change,
+    Decision,
+    LedgerFinding,
+    Message,
+    Reply,
+    State,
+    Usage,
+    Wake,
+)
 from heartbeat.outbox import decide_held, deliver, deliver_due
 from tests.conftest import CONFIG, Bench, at
 
@@ -115,7 +128,8 @@ def test_what_is_critical_joins_a_wake_that_waits_and_takes_it_along_at_once(ben
     assert send(bench, wake_id, 1, agent=Double()).next_attempt_at == at(600)
     assert found(bench, {"key": "a"}, {"key": "b", **CRITICAL}, minutes=2) == [wake_id]
     bench.now = at(2)
-    assert deliver_due(bench.house(agent=Double())) == 1
+    agent = Double()
+    assert deliver_due(lambda: bench.house(agent=agent)) == 1
     assert states(bench) == {"a": State.TOLD, "b": State.TOLD}
 
 
@@ -280,3 +294,370 @@ def test_why_names_the_channels_that_told_it(bench: Bench) -> None:
     assert f"by phone, {message.id}" in shown
     assert "handed to the owner's channels" in shown
     assert f"{message.id}  pending by phone" in bench.place.call("wakes", "get", wake_id).out
+
+
+# What stands against a wake when it is to be tried
+
+
+def test_what_comes_while_a_wake_fails_shares_one_wake_behind_it(bench: Bench) -> None:
+    (first,) = found(bench, {"key": "a"})
+    agent = Double(AgentError("down", retryable=True, retry_after=3600.0))
+    assert send(bench, first, 0, agent=agent).failures == 1
+    (second,) = found(bench, {"key": "a"}, {"key": "b"}, minutes=10)
+    assert found(bench, {"key": "a"}, {"key": "b"}, {"key": "c"}, minutes=20) == [second]
+    bench.now = at(20)
+    assert deliver_due(lambda: bench.house(agent=agent)) == 0
+    (urgent,) = found(bench, {"key": "soon", "useful_until": at(50).isoformat()}, minutes=21)[:1]
+    assert urgent == second  # it makes the wake that waits one with no end of its use for all, so it waits on
+    bench.now = at(60)
+    assert deliver_due(lambda: bench.house(agent=agent)) == 2
+    assert [len(bench.ledger.wake(each).findings) for each in (first, second)] == [1, 3]
+    assert states(bench)["soon"] is State.BRIEF
+    assert {states(bench)[key] for key in "abc"} == {State.TOLD}
+
+
+@pytest.mark.parametrize("fields", [CRITICAL, {"useful_until": at(50).isoformat()}], ids=["critical", "soon useless"])
+def test_what_cannot_wait_does_not_wait_behind_a_wake_that_fails(bench: Bench, fields: dict[str, Any]) -> None:
+    (first,) = found(bench, {"key": "a"})
+    agent = Double(AgentError("down", retryable=True, retry_after=3600.0))
+    send(bench, first, 0, agent=agent)
+    (second,) = found(bench, {"key": "a"}, {"key": "b", **fields}, minutes=10)
+    bench.now = at(10)
+    assert deliver_due(lambda: bench.house(agent=agent)) == 1
+    assert bench.ledger.wake(second).state == "settled"
+
+
+def test_what_is_critical_is_tried_first(bench: Bench) -> None:
+    (first,) = found(bench, {"key": "a"})
+    bench.place.configure(f"{CONFIG}[jobs.check.agent]\nmodel = 'other'\n")
+    (second,) = found(bench, {"key": "a"}, {"key": "b", **CRITICAL}, minutes=1)
+    agent = Double()
+    bench.now = at(1)
+    assert deliver_due(lambda: bench.house(agent=agent)) == 2
+    assert [call.wake_id for call in agent.calls] == [second, first]
+
+
+def test_a_retry_costs_no_more_than_the_money_of_the_day(bench: Bench) -> None:
+    bench.place.configure(CONFIG.replace("[budget]", "[budget]\nusd_per_day = 0.9"))
+    (wake_id,) = found(bench, {"key": "a"})
+    agent = Double(*(AgentError("down", retryable=True, usage=Usage(1, 1, 0.5)) for _ in range(5)))
+    for minutes in (0, 10, 20, 30):
+        waiting = send(bench, wake_id, minutes, agent=agent)
+    assert (len(agent.calls), waiting.state) == (2, "pending")
+    assert waiting.next_attempt_at == at(14 * 60)  # midnight in Berlin
+    assert "usd_per_day" in waiting.error
+
+
+def test_an_agent_that_keeps_failing_is_an_incident_before_it_is_given_up(bench: Bench) -> None:
+    (wake_id,) = found(bench, {"key": "a"})
+    agent = Double(*(AgentError("down", retryable=True) for _ in range(3)))
+    for minutes in (0, 10):
+        send(bench, wake_id, minutes, agent=agent)
+    assert bench.ledger.incidents() == []
+    assert send(bench, wake_id, 20, agent=agent).state == "pending"
+    assert [each.subject for each in bench.ledger.incidents(open_only=True)] == ["agent:command"]
+    assert send(bench, wake_id, 30, agent=agent).state == "settled"
+    assert bench.ledger.incidents(open_only=True) == []
+
+
+def test_an_agent_that_asks_for_time_for_hours_is_an_incident(bench: Bench) -> None:
+    (wake_id,) = found(bench, {"key": "a"})
+    agent = Double(*(AgentOnHold("no money left", seconds=3600) for _ in range(9)))
+    for hours in range(6):
+        send(bench, wake_id, hours * 60, agent=agent)
+        assert len(bench.ledger.incidents()) == (hours == 6)
+    send(bench, wake_id, 360, agent=agent)
+    (incident,) = bench.ledger.incidents(open_only=True)
+    assert (incident.subject, incident.code) == ("agent:command", "agent_on_hold")
+    bench.ledger.retry_wake(wake_id, at(361))
+    agent.answers.clear()
+    assert send(bench, wake_id, 361, agent=agent).state == "settled"
+    assert bench.ledger.incidents(open_only=True) == []
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(0.0, 1), (0.01, 1), (60.0, 1), (61.0, 61 / 60), (None, 15)])
+def test_a_hold_lasts_a_minute_at_least(bench: Bench, seconds: float | None, minutes: float) -> None:
+    (wake_id,) = found(bench, {"key": "a"})
+    assert send(bench, wake_id, 0, agent=Double(AgentOnHold("busy", seconds=seconds))).next_attempt_at == at(minutes)
+
+
+def test_a_retry_by_hand_frees_what_was_held_for_the_agent(bench: Bench) -> None:
+    (wake_id,) = found(bench, {"key": "a"})
+    send(bench, wake_id, 0, agent=Double(AgentOnHold("busy", seconds=36_000)))
+    assert found(bench, {"key": "a"}, {"key": "b"}, minutes=5) == []
+    bench.ledger.retry_wake(wake_id, at(10))
+    bench.now = at(10)
+    assert len(decide_held(bench.house())) == 1
+    assert states(bench)["b"] is State.WAKE
+
+
+def test_what_is_of_no_use_any_more_is_left_out_of_a_wake_that_is_late(bench: Bench) -> None:
+    (wake_id,) = found(bench, {"key": "train", "useful_until": at(20).isoformat()}, {"key": "mail"})
+    agent = Double(AgentError("down", retryable=True))
+    send(bench, wake_id, 0, agent=agent)
+    assert send(bench, wake_id, 60, agent=agent).state == "settled"
+    assert states(bench) == {"train": State.BRIEF, "mail": State.TOLD}
+    assert '"train"' not in agent.calls[1].prompt
+    assert "missed" in bench.ledger.findings(key="train")[0].reason
+
+
+def test_an_agent_is_trusted_only_when_all_the_jobs_that_wake_it_trust_it(bench: Bench) -> None:
+    bench.place.configure(CONFIG + '[jobs.other]\nevery = "10m"\n')
+    bench.place.script("other")
+    bench.place.finds({"key": "b"}, job="other")
+    (wake_id,) = found(bench, {"key": "a", **OWN})
+    house = bench.house()
+    assert tick(house, house.config.jobs["other"], None, at(0)).wakes == (wake_id,)
+    bench.place.configure(
+        CONFIG + '[jobs.check.agent]\ntrusted = true\ntools = ["Bash"]\n[jobs.other]\nevery = "10m"\n'
+    )
+    agent = Double()
+    send(bench, wake_id, 1, agent=agent)
+    assert agent.calls[0].restricted is True
+
+
+# Who is told what
+
+
+def test_the_most_urgent_comes_first_and_gives_the_message_its_title(bench: Bench) -> None:
+    bench.place.configure(CONFIG + "notify = true\n" + PHONE)
+    many = [{"key": str(number), "title": f"Mail {number}"} for number in range(60)]
+    (wake_id,) = found(bench, *many, {"key": "fire", "title": "FIRE", "urgency": "critical"})
+    send(bench, wake_id, 0)
+    (message,) = messages(bench)
+    assert (message.title, message.urgency) == ("[critical] FIRE (and 60 more)", "critical")
+    assert message.body.splitlines()[0] == "[critical] FIRE"
+    assert len(message.body.splitlines()) == 61
+
+
+def test_each_channel_gets_what_it_takes(bench: Bench) -> None:
+    diary = '[channels.diary]\nkind = "file"\npath = "diary.md"\nurgency = ["normal"]\n'
+    bench.place.configure(CONFIG + "notify = true\n" + PHONE + 'urgency = ["high", "critical"]\n' + diary)
+    (wake_id,) = found(bench, {"key": "a", "title": "Calm"}, {"key": "b", "title": "Loud", "urgency": "high"})
+    send(bench, wake_id, 0)
+    assert {(each.channel, each.title) for each in messages(bench)} == {("phone", "[high] Loud"), ("diary", "Calm")}
+
+
+def test_a_reminder_is_told_as_one(bench: Bench) -> None:
+    bench.place.configure(CONFIG + PHONE + '[[rules]]\ndo = "remind"\njob = "check"\nafter = "1h"\n')
+    (first,) = found(bench, {"key": "a"})
+    send(bench, first, 0, agent=Double())
+    (again,) = found(bench, {"key": "a"}, minutes=61)
+    agent = Double()
+    send(bench, again, 61, agent=agent)
+    assert '"change": "reminder"' in agent.calls[0].prompt
+    assert messages(bench)[1].title == "again: Thing 0"
+
+
+# By hand, and for another scheduler
+
+
+def test_a_tick_by_hand_tells_the_owner_when_the_agent_fails_at_something_critical(bench: Bench) -> None:
+    configure(bench, PHONE)
+    bench.place.file("agent.status", "1")
+    bench.place.finds({"key": "a", "title": "The cellar is under water", **CRITICAL})
+    assert "settled to the owner's channels" in bench.place.call("tick", "check").out
+    assert "The cellar is under water" in (bench.place.folder / "phone.md").read_text()
+
+
+def test_what_a_gate_held_is_handed_over_when_its_time_has_come(bench: Bench) -> None:
+    place = bench.place
+    bench.ledger.override("quiet", "", utc_now() + timedelta(hours=1), utc_now())
+    place.finds({"key": "a"})
+    assert '"wakeAgent": false' in place.call("tick", "check", "--gate").out
+    bench.ledger.override("loud", "", utc_now() + timedelta(hours=1), utc_now())
+    bench.ledger.decide_held(lambda held, _: [still_held(each) for each in held], utc_now(), everything=True)
+    told = place.call("tick", "check", "--gate").out
+    assert '"key": "a"' in told
+    assert '"wakeAgent": true' in told
+    assert place.agent_calls == []
+
+
+def still_held(item: LedgerFinding) -> Decision:
+    """Until now, so that it is due."""
+    return Decision(item.finding, Action.HOLD, Change.SAME, "quiet_hours", "it is quiet", until=utc_now())
+
+
+def test_a_hold_is_ended_by_hand(bench: Bench) -> None:
+    (wake_id,) = found(bench, {"key": "a"})
+    assert bench.place.call("wakes", "release").out == "no agent is on hold\n"
+    bench.ledger.hold_agent("command", utc_now() + timedelta(hours=5), "busy", utc_now())
+    assert "released: command" in bench.place.call("wakes", "release").out
+    assert bench.place.data("wakes", "release") == {"released": []}
+    assert send(bench, wake_id, 10, agent=Double()).state == "settled"
+
+
+# What is reported again while it waits
+
+
+def test_a_finding_that_becomes_critical_is_told_at_once_also_in_the_quiet(bench: Bench) -> None:
+    bench.place.finds({"key": "a"}, wake=False)
+    assert bench.tick(0).wakes == ()
+    bench.ledger.override("quiet", "", at(60), at(0))
+    (wake_id,) = found(bench, {"key": "a", **CRITICAL}, minutes=1)
+    assert send(bench, wake_id, 1, agent=Double()).state == "settled"
+    assert bench.ledger.findings()[0].finding.urgency == "critical"
+
+
+def test_a_last_call_comes_nearer_with_the_end_of_use(bench: Bench) -> None:
+    bench.ledger.override("quiet", "", at(600), at(0))
+    assert found(bench, {"key": "a"}) == []
+    assert found(bench, {"key": "a", "useful_until": at(120).isoformat()}, minutes=1) == []
+    bench.now = at(1)
+    assert decide_held(bench.house()) == ()
+    assert bench.ledger.findings()[0].held_until == at(90)
+
+
+def test_a_wake_that_was_put_off_is_looked_at_again_when_it_is_of_use_for_another_time(bench: Bench) -> None:
+    (wake_id,) = found(bench, {"key": "a"})
+    bench.ledger.override("quiet", "", at(600), at(0))
+    assert send(bench, wake_id, 1, agent=Double()).next_attempt_at == at(600)
+    found(bench, {"key": "a", "useful_until": at(120).isoformat()}, minutes=2)
+    waiting = send(bench, wake_id, 2, agent=Double())
+    assert (waiting.useful_until, waiting.next_attempt_at) == (at(120), at(90))
+    found(bench, {"key": "a", "useful_until": at(240).isoformat()}, minutes=3)
+    assert bench.ledger.wake(wake_id).useful_until == at(240)
+
+
+# What changes while something waits, or is with the agent
+
+
+class Meanwhile(Double):
+    """An agent during whose first call the script reports something else; then it answers, or fails."""
+
+    def __init__(self, bench: Bench, *findings: dict[str, Any], then: Exception | str) -> None:
+        super().__init__(then)
+        self.bench, self.findings = bench, findings
+
+    def call(self, call: Call) -> Reply:
+        if not self.calls:
+            self.wakes = found(self.bench, *self.findings)
+        return super().call(call)
+
+
+def moves(bench: Bench, key: str = "a") -> list[tuple[str, str, State, str]]:
+    """Every row under the key, oldest first."""
+    return [(item.finding.version, item.change, item.state, item.rule) for item in bench.ledger.findings(key=key)[::-1]]
+
+
+DOWN, V1, V2 = AgentError("down", retryable=True), {"key": "a", "version": "1"}, {"key": "a", "version": "2"}
+GONE = {"key": "a", "version": "1", "retract": True}
+
+
+@pytest.mark.parametrize("waits_for", ["the quiet", "the brief", "the agent"])
+def test_what_is_back_before_anybody_was_told_that_it_was_called_off_is_not_called_off(
+    bench: Bench, waits_for: str
+) -> None:
+    (wake_id,) = found(bench, V1)
+    send(bench, wake_id, 0, agent=Double())
+    if waits_for == "the quiet":
+        bench.ledger.override("quiet", "", at(60), at(1))
+    bench.place.finds(GONE, wake=waits_for != "the brief")
+    wakes = bench.tick(1).wakes
+    assert len(wakes) == (waits_for == "the agent")
+    assert found(bench, V1 | CRITICAL, minutes=2) == []
+    assert moves(bench) == [("1", "new", State.TOLD, "settled"), ("1", "retraction", State.WITHDRAWN, "returned")]
+    assert [bench.ledger.wake(each).state for each in wakes] == ["cancelled"] * len(wakes)
+    assert found(bench, V1, minutes=3) == [], "it stands under its key again"
+    bench.now = at(60)
+    assert decide_held(bench.house()) == ()
+    (second,) = found(bench, GONE, minutes=61)
+    assert send(bench, second, 61, agent=Double()).state == "settled"
+    assert moves(bench)[-1] == ("1", "retraction", State.TOLD, "settled")
+
+
+def test_what_is_back_in_another_version_before_its_retraction_was_told_is_an_update(bench: Bench) -> None:
+    (wake_id,) = found(bench, V1)
+    send(bench, wake_id, 0, agent=Double())
+    bench.ledger.override("quiet", "", at(60), at(1))
+    found(bench, GONE, minutes=1)
+    (second,) = found(bench, V2 | CRITICAL, minutes=2)
+    send(bench, second, 2, agent=Double())
+    assert moves(bench) == [
+        ("1", "new", State.TOLD, "settled"),
+        ("1", "retraction", State.WITHDRAWN, "returned"),
+        ("2", "update", State.TOLD, "settled"),
+    ]
+
+
+def test_what_is_called_off_and_back_in_one_run_is_not_told_as_gone(bench: Bench) -> None:
+    (wake_id,) = found(bench, V1)
+    send(bench, wake_id, 0, agent=Double())
+    assert found(bench, GONE, V1, GONE, GONE, V1, minutes=1) == []
+    assert moves(bench) == [
+        ("1", "new", State.TOLD, "settled"),
+        *[("1", "retraction", State.WITHDRAWN, "returned")] * 2,
+    ]
+    assert bench.ledger.findings(key="a")[-1].current
+
+
+def test_a_retraction_that_is_being_sent_cannot_be_called_back(bench: Bench) -> None:
+    (wake_id,) = found(bench, V1)
+    send(bench, wake_id, 0, agent=Double())
+    (second,) = found(bench, GONE, minutes=1)
+    agent = Meanwhile(bench, V1, then="noted")
+    send(bench, second, 1, agent=agent)
+    assert [change for _, change, _, _ in moves(bench)] == ["new", "retraction", "new"]
+
+
+@pytest.mark.parametrize(("newer", "change"), [(V2, "update"), (GONE, "retraction")])
+def test_what_failed_is_not_told_after_something_newer_under_its_key(
+    bench: Bench, newer: dict[str, Any], change: str
+) -> None:
+    (wake_id,) = found(bench, V1)
+    agent = Meanwhile(bench, newer, then=DOWN)
+    failed = send(bench, wake_id, 0, agent=agent)
+    assert (failed.state, failed.error) == ("cancelled", "all it carried was taken back")
+    (second,) = agent.wakes
+    assert send(bench, second, 1, agent=agent).state == "settled"
+    assert moves(bench) == [
+        ("1", "new", State.WITHDRAWN, "replaced"),
+        (newer["version"], change, State.TOLD, "settled"),
+    ]
+    assert bench.ledger.due_wakes(at(600)) == []
+
+
+def test_a_critical_wake_that_carries_nothing_any_more_goes_to_nobody(bench: Bench) -> None:
+    configure(bench, PHONE)
+    (wake_id,) = found(bench, V1 | CRITICAL)
+    agent = Meanwhile(bench, GONE, then=DOWN)
+    assert send(bench, wake_id, 0, agent=agent).state == "cancelled"
+    assert send(bench, agent.wakes[0], 1, agent=agent).state == "settled"
+    assert [row[2] for row in moves(bench)] == [State.WITHDRAWN, State.TOLD]
+
+
+def test_what_came_back_while_its_retraction_failed_is_not_called_off_in_silence(bench: Bench) -> None:
+    (wake_id,) = found(bench, V1)
+    send(bench, wake_id, 0, agent=Double())
+    (second,) = found(bench, GONE, minutes=1)
+    agent = Meanwhile(bench, V1, then=DOWN)
+    assert send(bench, second, 1, agent=agent).state == "cancelled"
+    assert [row[1:3] for row in moves(bench)][1:] == [("retraction", State.WITHDRAWN), ("update", State.WAKE)]
+    (third,) = found(bench, GONE, minutes=2)
+    assert send(bench, third, 2, agent=agent).state == "settled"
+    assert moves(bench)[-1] == ("1", "retraction", State.TOLD, "settled")
+
+
+@pytest.mark.parametrize("retryable", [True, False], ids=["and is tried again", "and gives up"])
+def test_what_the_agent_fails_on_is_told_though_a_newer_version_was_muted(bench: Bench, *, retryable: bool) -> None:
+    configure(bench, '[[rules]]\ndo = "mute"\nkind = "spam"')
+    (wake_id,) = found(bench, V1)
+    agent = Meanwhile(bench, V2 | {"kind": "spam"}, then=AgentError("no", retryable=retryable))
+    send(bench, wake_id, 0, agent=agent)
+    if retryable:
+        assert send(bench, wake_id, 60, agent=agent).state == "settled"
+    state = (State.TOLD, "settled") if retryable else (State.BRIEF, "agent_failed")
+    assert moves(bench) == [("1", "new", *state), ("2", "update", State.DROPPED, "muted")]
+
+
+def test_what_waits_behind_a_muted_version_is_not_told_after_one_that_is_not(bench: Bench) -> None:
+    configure(bench, '[[rules]]\ndo = "mute"\nkind = "spam"')
+    (wake_id,) = found(bench, V1)
+    agent = Meanwhile(bench, V2 | {"kind": "spam"}, then=AgentError("no", retryable=False))
+    send(bench, wake_id, 0, agent=agent)
+    found(bench, {"key": "a", "version": "3"}, minutes=1)
+    assert [row[1:3] for row in moves(bench)] == [
+        ("new", State.WITHDRAWN),
+        ("update", State.DROPPED),
+        ("update", State.WAKE),
+    ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heartbeat.durations import parse_duration, show_duration
+from heartbeat.durations import DurationTooLong, parse_duration, show_duration
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,12 @@ def test_anything_else_is_refused_with_the_remedy(text: str) -> None:
     with pytest.raises(ValueError, match=r"^cannot read .* such as '90m'") as refused:
         parse_duration(text)
     assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["1000000w", "9" * 5_000 + "s", "1s" * 6])
+def test_what_is_too_long_is_told_as_that(text: str) -> None:
+    with pytest.raises(DurationTooLong, match=": it is too long; write"):
+        parse_duration(text)
 
 
 @pytest.mark.parametrize(

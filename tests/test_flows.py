@@ -86,7 +86,7 @@ class World:
                     self.ledger.pass_over([(job.name, fate) for fate in move.fates], now)
                     if move.start:
                         tick(house, job, move.start, now)
-                deliver_due(house)
+                deliver_due(lambda: house)
                 clock.tick(step)
 
 

@@ -949,7 +949,8 @@ def test_a_retraction_is_told_as_a_row_of_its_own(ledger: Ledger, action: Action
     retraction, before = ledger.findings(key="k")
     assert (before.id, before.state, before.current) == (first.id, State.TOLD, False)
     assert (retraction.change, retraction.state, retraction.current) == (Change.RETRACTION, state, False)
-    assert view_of(ledger, 2).known == {}
+    known = view_of(ledger, 2).known["k"]
+    assert (known.finding_id, known.retracting) == (first.id, retraction.id)
 
 
 @pytest.mark.parametrize("action", [Action.HOLD, Action.BRIEF, Action.WAKE])

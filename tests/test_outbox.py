@@ -430,10 +430,10 @@ def test_every_wake_that_is_due_is_sent_oldest_first_and_no_other(bench: Bench) 
     ids = [apart(bench, number, number) for number in range(3)]
     late = apart(bench, 3, 10)
     bench.now = at(5)
-    assert deliver_due(bench.house()) == 3
+    assert deliver_due(bench.house) == 3
     assert bench.place.agent_calls == ids
     assert bench.ledger.wake(late).state == "pending"
-    assert deliver_due(bench.house()) == 0
+    assert deliver_due(bench.house) == 0
 
 
 def test_two_processes_with_a_wake_each_call_the_agent_one_after_the_other(place: Place) -> None:

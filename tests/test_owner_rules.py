@@ -11,9 +11,11 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heartbeat.config import searching
 from heartbeat.config.discipline import RuleSettings
 from heartbeat.config.patterns import LONGEST, MOST_REPEATS, compiled
-from heartbeat.decide.owner import OwnerRule, muted, reminder, weighed
+from heartbeat.config.searching import Allowance, Pattern
+from heartbeat.decide.owner import TIME_LIMIT, OwnerRule, muted, reminder, warm, weighed
 from heartbeat.model import Finding, Step, Urgency
 
 NOW = datetime(2026, 6, 10, 8, tzinfo=UTC)
@@ -97,6 +99,63 @@ def test_a_pattern_that_takes_too_long_does_not_fit_and_ends_soon() -> None:
     began = time.monotonic()
     assert not slow.fits("mail", Finding("k", "x" * 60, body="y"), NOW)
     assert time.monotonic() - began < 2
+
+
+SLOW = r"(?:x|x)+(?:x|x)+y\b"
+
+
+def hostile(count: int) -> list[Finding]:
+    return [Finding(f"k{number}", "x" * 60 + str(number), body="y") for number in range(count)]
+
+
+def test_what_is_hostile_costs_no_more_than_a_few_searches_and_hides_nothing_from_other_rules(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slow = OwnerRule("mute", 1, pattern=compiled(SLOW, 1))
+    quick = OwnerRule("mute", 2, pattern=compiled("7$", 2))
+    searches, findings = Allowance(), hostile(100)
+    began = time.monotonic()
+    with searches.granted():
+        warm((slow, quick), "mail", findings, NOW)
+    assert time.monotonic() - began < 100 * TIME_LIMIT / 4  # all of them would take 5 s
+    began = time.monotonic()
+    with searches.granted():
+        reasons = [muted((slow, quick), "mail", finding, NOW) for finding in findings]
+    assert time.monotonic() - began < 1
+    assert sum(reason is not None for reason in reasons) == 10
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1
+    assert told[0].startswith("rule_is_slow rule=1 pattern=")
+
+
+def test_all_searches_together_have_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(searching, "monotonic", lambda: now[0])
+
+    class Engine:
+        pattern, asked = "a", 0
+
+        def search(self, text: str, timeout: float) -> bool:
+            self.asked += 1
+            now[0] += min(0.04, timeout)  # just within its limit
+            return True
+
+    engine, searches = Engine(), Allowance()
+    made = OwnerRule("mute", pattern=Pattern(engine, 1))
+    with searches.granted():
+        found = [made.fits("mail", finding, NOW) for finding in hostile(100)]
+    assert (engine.asked, sum(found)) == (25, 25)
+    assert now[0] == pytest.approx(1)
+    with searches.granted():
+        assert made.fits("mail", hostile(100)[99], NOW)
+    # What was slow is not searched again.
+    asked = engine.asked
+    assert made.fits("mail", hostile(1)[0], NOW)
+    assert engine.asked == asked
+
+
+def test_a_title_that_takes_too_long_does_not_hide_what_the_body_says() -> None:
+    assert OwnerRule("mute", pattern=compiled(SLOW)).fits("mail", Finding("k", "x" * 60, body="xxy"), NOW)
 
 
 # Mute
@@ -236,13 +295,31 @@ def test_a_rule_of_the_configuration_is_taken_over_whole() -> None:
     assert (remind.after, remind.pattern, remind.to) == (timedelta(hours=2), None, None)
 
 
-@pytest.mark.parametrize("text", ["(", "*", "[", "(?<=a*)(?P<x", "x" * (LONGEST + 1), f"x{{{MOST_REPEATS + 1}}}"])
+UNUSABLE = ["(", "*", "[", "(?<=a*)(?P<x", "x" * (LONGEST + 1), f"x{{{MOST_REPEATS + 1}}}"]
+NESTED = ["(a{101}){100}", "((a{22}b){22}){22}", "(a|(b{5000})c){3}"]
+
+
+@pytest.mark.parametrize("text", [*UNUSABLE, *NESTED])
 def test_a_pattern_that_cannot_be_used_is_refused_with_a_remedy(text: str) -> None:
     with pytest.raises(ValueError, match=r"^cannot use the pattern .*; \w+") as caught:
         compiled(text)
     assert str(caught.value).count("\n") == 0
 
 
-@pytest.mark.parametrize("text", ["x" * LONGEST, f"x{{{MOST_REPEATS}}}", r"\p{Lu}+"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * LONGEST,
+        f"x{{{MOST_REPEATS}}}",
+        r"\p{Lu}+",
+        # Counts side by side are not multiplied, and those in sets or behind a backslash are none.
+        r"[A-Za-z0-9._]{1,64}@[a-z0-9-]{1,63}\.[a-z]{2,24}",
+        r"\b\d{4}-\d{4}-\d{4}-\d{4}\b",
+        r"\{20260101\}",
+        "[{20260101}]",
+        "[]{99999}]",
+        "(a{100}){100}(b{100}){100}",
+    ],
+)
 def test_a_pattern_at_its_limit_is_used(text: str) -> None:
     assert compiled(text) is not None

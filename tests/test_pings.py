@@ -17,11 +17,13 @@ from zoneinfo import ZoneInfo
 import pytest
 import tenacity
 
+from heartbeat import pingline
 from heartbeat import pings as pings_module
 from heartbeat.beat import House
 from heartbeat.config import Settings
 from heartbeat.config.secret import Secret
 from heartbeat.job import Config, Job, load
+from heartbeat.job.vault import Vault
 from heartbeat.paths import Home, find_home
 from heartbeat.pings import Pings, address_of
 from heartbeat.schedule import Every, Timing
@@ -120,6 +122,7 @@ def test_it_pings_every_so_often_to_the_second(stand: Stand, switch: Switch) -> 
 def test_a_job_pings_an_address_of_its_own(stand: Stand, switch: Switch) -> None:
     stand.pings.job(JOB, "start")
     stand.pings.job(JOB, "ok")
+    switch.heard(2)
     stand.pings.job(JOB, "start")
     stand.pings.job(JOB, "fail")
     assert switch.heard(4) == ["/job/…/start", "/job/…", "/job/…/start", "/job/…/fail"]
@@ -130,7 +133,7 @@ def test_without_an_address_nothing_is_asked_and_no_thread_is_there(stand: Stand
     stand.pings.start()
     stand.pings.beat(1000.0)
     stand.pings.job(job(), "start")
-    assert not [thread for thread in threading.enumerate() if thread.name == "pings"]
+    assert not [thread for thread in threading.enumerate() if thread.name in ("pings", "job-pings")]
 
 
 def test_what_nobody_pings_costs_no_import() -> None:
@@ -189,14 +192,15 @@ def test_what_goes_on_failing_is_said_once_and_once_when_it_is_over(
     stand: Stand, switch: Switch, log: Callable[[], list[str]], play: Any, message: str
 ) -> None:
     switch.play = play
-    for _ in range(3):
+    for _ in range(2):
         stand.pings.job(JOB, "ok")
     assert stand.trouble() == (("ping_trouble", message),)
-    until(lambda: len(switch.asked) >= 3)
+    until(lambda: len(switch.asked) >= (4 if play is hangs_up or "503" in message else 2))
     stand.pings.beat(0.0)
     until(lambda: len(stand.troubles.all()) == 2)
     switch.play = switch.well
     stand.pings.job(JOB, "ok")
+    until(lambda: len(stand.troubles.all()) == 1)
     stand.pings.fail()
     until(lambda: not stand.troubles.all())
     said = [line for line in log() if "trouble" in line]
@@ -233,7 +237,9 @@ def test_an_address_that_cannot_be_had_says_why(stand: Stand) -> None:
     assert stand.trouble() == (("ping_trouble", message),)
 
 
-def test_the_oldest_are_dropped_when_too_many_wait(stand: Stand, switch: Switch) -> None:
+def test_of_pings_that_cannot_be_sent_in_time_the_latest_two_of_each_job_are_kept(
+    stand: Stand, switch: Switch, log: Callable[[], list[str]]
+) -> None:
     held = threading.Event()
 
     def play(handler: Handler) -> None:
@@ -241,14 +247,76 @@ def test_the_oldest_are_dropped_when_too_many_wait(stand: Stand, switch: Switch)
         switch.well(handler)
 
     switch.play = play
-    stand.pings.start()
-    switch.heard(1)
-    for number in range(101):
-        stand.pings.job(job(f"job-{number}", Secret(env="JOB")), "ok" if number else "fail")
+    stand.environ = {**stand.environ, **{f"JOB{number}": f"{switch.address}/{number}" for number in range(300)}}
+    for number in range(300):
+        stand.pings.job(job(f"job-{number}", Secret(env=f"JOB{number}")), "start")
+    switch.heard(8)
+    for word in ("ok", "start", "fail"):
+        stand.pings.job(job("job-299", Secret(env="JOB299")), word)
     held.set()
-    assert switch.heard(101) == ["/…/start", *["/job/…"] * 100]
-    stand.pings.stop()
-    assert len(switch.asked) == 101
+    heard = switch.heard(301)
+    assert set(heard) == {f"/{number}/start" for number in range(300)} | {"/299/fail"}
+    assert [path for path in heard if path.startswith("/299")] == ["/299/start", "/299/fail"]
+    assert any("place=ping:job-299" in line and "left out" in line for line in log())
+
+
+def test_a_server_that_hangs_holds_up_neither_the_daemon_nor_for_long_any_other_job(
+    stand: Stand, switch: Switch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pings_module, "_SECONDS", 0.3)
+    monkeypatch.setattr(pingline, "_SLOW", 0.2)
+    with Switch().running() as other:
+        other.play = say_nothing
+        stand.environ = {**stand.environ, "HANGS": f"{other.address}/x"}
+        hanging = [job(f"hangs-{number}", Secret(env="HANGS")) for number in range(20)]
+        for each in hanging:
+            stand.pings.job(each, "start")
+        stand.pings.start()
+        stand.pings.job(JOB, "ok")
+        assert sorted(switch.heard(2)) == ["/job/…", "/…/start"]
+        asked = len(other.asked)
+        assert asked <= 2 * 8
+        for each in hanging:
+            stand.pings.job(each, "ok")
+        stand.pings.job(JOB, "fail")
+        switch.heard(3)
+        assert len(other.asked) == asked
+        stand.pings.stop()
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_server_that_hung_is_tried_by_one_ping_after_a_minute_then_after_five(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pingline, "monotonic", clock := Clock())
+    house = stand.house
+    line = pingline.Line("x", lambda *_: None, lambda: house, stand.troubles, waiting=2, pauses=(60.0, 300.0))
+    ping = pingline.Ping("ping:a", Secret(env="JOB"), Vault(stand.folder, {}, ""), "ok")
+
+    def hangs() -> None:
+        began = clock.now
+        clock.now += 10
+        line._leave_alone("s", began)
+
+    hangs()
+    line._leave_alone("s", 1001.0)  # was on its way at the same time
+    for pause in (60, 300, 300):
+        clock.now += pause - 1
+        assert not line._may_ask("s", ping, clock.now)
+        line._waiting.clear()
+        clock.now += 1
+        assert line._may_ask("s", ping, clock.now)
+        assert not line._may_ask("s", ping, clock.now)
+        line._waiting.clear()
+        hangs()
+    line._is_well("s")
+    assert line._may_ask("s", ping, clock.now)
 
 
 def test_whoever_asks_for_a_ping_does_not_wait_and_the_end_is_bounded(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from heartbeat import beat
 from heartbeat.beat import House
-from heartbeat.errors import ChannelError
+from heartbeat.errors import ChannelError, LedgerCorrupt, LedgerError, Refused
 from heartbeat.model import Draft, Message, MessageKind, Urgency
+from heartbeat.post import Post as DaemonPost
 from heartbeat.post import send_due
 from heartbeat.recovery import clear_up, close_removed
+from heartbeat.troubles import Troubles
 from tests.conftest import CONFIG, NOW, Bench, at
+from tests.servers import until
 
 WAYS = """
 [channels.phone]
@@ -281,3 +286,97 @@ def test_what_a_dead_process_was_sending_is_taken_up_by_the_next(post: Post) -> 
     assert post.send(2) == 1
     found = post.message(message_id)
     assert (found.state, found.attempts, found.failures) == ("delivered", 2, 0)
+
+
+# The daemon's
+
+
+@dataclass
+class Rounds:
+    """The daemon's post, and what it says."""
+
+    post: Post
+    rung: list[None] = field(default_factory=list)
+    fatal: list[BaseException] = field(default_factory=list)
+    troubles: Troubles = field(default_factory=Troubles)
+
+    def __post_init__(self) -> None:
+        self.daemon = DaemonPost(lambda: self.rung.append(None), self.troubles, self.fatal.append)
+
+    def round(self) -> None:
+        self.daemon.round(self.post.house)
+
+
+@pytest.fixture
+def rounds(post: Post) -> Iterator[Rounds]:
+    made = Rounds(post)
+    yield made
+    post.bench.stop.set()
+    made.daemon.join()
+
+
+def wait(event: threading.Event) -> None:
+    event.wait(10)
+
+
+def test_a_channel_that_hangs_holds_up_no_other_and_gets_one_at_a_time(post: Post, rounds: Rounds) -> None:
+    hangs = threading.Event()
+    post.phone.before = partial(wait, hangs)
+    first, second = post.enter("P0"), post.enter("P1")
+    post.enter("M0", "mail")
+    rounds.round()
+    until(lambda: rounds.rung)
+    post.enter("M1", "mail", urgency=Urgency.CRITICAL)
+    rounds.round()
+    until(lambda: len(rounds.rung) == 2)
+    assert post.mail.titles == ["M0", "M1"]
+    assert (post.message(first).state, post.message(second).state) == ("sending", "pending")
+    hangs.set()
+    until(lambda: len(rounds.rung) == 3)
+    rounds.round()
+    until(lambda: len(rounds.rung) == 4)
+    assert post.phone.titles == ["P0", "P1"]
+
+
+def test_the_end_waits_for_what_is_being_sent_and_begins_nothing(post: Post, rounds: Rounds) -> None:
+    post.phone.before = partial(wait, post.bench.stop)
+    post.phone.answers = [fails()]
+    message_id = post.enter()
+    rounds.round()
+    until(lambda: post.phone.got)
+    post.bench.stop.set()
+    rounds.daemon.join()
+    assert (post.message(message_id).state, post.message(message_id).failures) == ("pending", 0)
+    rounds.round()
+    assert len(post.phone.got) == 1
+
+
+@pytest.mark.parametrize(("error", "is_fatal"), [(LedgerError("cannot write"), False), (LedgerCorrupt("torn"), True)])
+def test_what_breaks_in_a_thread_is_told_and_is_not_tried_again_at_once(
+    post: Post, rounds: Rounds, monkeypatch: pytest.MonkeyPatch, error: Exception, is_fatal: bool
+) -> None:
+    def fail(*_: object) -> str:
+        raise error
+
+    post.enter()
+    with monkeypatch.context() as patch:
+        patch.setattr("heartbeat.post.send", fail)
+        rounds.round()
+        until(lambda: rounds.fatal or rounds.troubles.all())
+    assert rounds.fatal == ([error] if is_fatal else [])
+    assert rounds.troubles.all() == (() if is_fatal else (("post_trouble", "cannot write"),))
+    assert not rounds.rung
+    until(lambda: not rounds.daemon._busy)
+    rounds.round()
+    until(lambda: rounds.rung)
+    assert rounds.troubles.all() == ()
+
+
+def test_giving_up_and_the_incident_are_one_step(post: Post) -> None:
+    message_id, fault = post.enter(), ("channel:phone", "channel_failed")
+    post.ledger.give_up_message(message_id, "no", NOW, fault=fault)
+    assert post.incidents == [("channel:phone", "no")]
+    # Refused as a whole.
+    with pytest.raises(Refused):
+        post.ledger.give_up_message(message_id, "no", NOW, fault=("channel:mail", "channel_failed"))
+    assert post.incidents == [("channel:phone", "no")]

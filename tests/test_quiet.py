@@ -173,10 +173,10 @@ WEEKS = {
 
 @cache
 def week(name: str, first: date) -> tuple[tuple[datetime, datetime], ...]:
-    """Every minute of ten days, with what the clock on the wall shows then."""
+    """Every minute of twelve days, with what the clock on the wall shows then."""
     zone = ZoneInfo(name)
-    start = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=1)
-    instants = (start + MINUTE * number for number in range(11 * DAY))
+    start = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=3)
+    instants = (start + MINUTE * number for number in range(13 * DAY))
     return tuple((instant, instant.astimezone(zone).replace(tzinfo=None)) for instant in instants)
 
 
@@ -203,16 +203,16 @@ def test_the_end_is_where_a_walk_minute_by_minute_leaves_the_quiet(
 ) -> None:
     name, first = place
     clock = week(name, first)
-    days = [first + timedelta(days=number) for number in range(-1, 9)]
+    days = [first + timedelta(days=number) for number in range(-2, 9)]
     spans = [walked(each, day, clock) for each in windows for day in days if day.weekday() in each.days]
     hours = QuietHours(tuple(windows), ZoneInfo(name))
     for offset in offsets:
-        now = clock[DAY + offset][0]
+        now = clock[3 * DAY + offset][0]
         step = now
         while any(begin <= step < end for begin, end in spans):
             step += MINUTE
         reached = hours.until(now)
-        if step >= clock[0][0] + timedelta(days=9):  # the walk came to its own end
+        if step >= clock[0][0] + timedelta(days=11):  # the walk came to its own end
             assert reached is not None
         else:
             assert reached == (step if step > now else None)
@@ -340,3 +340,19 @@ def test_without_a_last_call_it_is_held_to_the_end_and_said_to_be_missed() -> No
 def test_times_in_reasons_are_those_of_the_clock_where_the_owner_is() -> None:
     away = NIGHT.under(Overrides(zone="America/New_York"))
     assert quiet_hold(item(), away, local("2026-06-11T03:00", NEW_YORK))[1] == "quiet hours until 07:00"
+
+
+def test_many_windows_are_reckoned_once_for_all_that_is_decided_at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    windows = tuple(QuietWindow(Window(number * 14, number * 14 + 15)) for number in range(100))
+    hours, plain = QuietHours(windows, ZoneInfo("Europe/Berlin")), QuietHours.end
+    reckoned: list[datetime] = []
+
+    def end(self: QuietHours, instant: datetime) -> datetime | None:
+        reckoned.append(instant)
+        return plain(self, instant)
+
+    monkeypatch.setattr(QuietHours, "end", end)
+    now = datetime(2026, 6, 9, 22, tzinfo=UTC)  # midnight there
+    ends = {hours.under(Overrides()).until(now) for _ in range(10_000)}
+    assert ends == {now + timedelta(minutes=99 * 14 + 15)}
+    assert len(reckoned) < 200

@@ -74,6 +74,7 @@ class Life(dict[str, Row]):
         super().__init__()
         self.rules, self.late = rules, late
         self.current: dict[str, str] = {}
+        self.retracting: dict[str, str] = {}
         self.past = Past()
         self.wakes: dict[tuple[datetime, Target], str] = {}
         self.history: list[tuple[Run, list[tuple[str | None, Decision]]]] = []
@@ -87,6 +88,10 @@ class Life(dict[str, Row]):
         self.pass_time(at)
         self._move_to(at)
         run = Run(f"run_{next(self._numbers)}", "check", "schedule", at, at, "ended", at, verdict)
+        for key, current in list(self.current.items()):
+            retraction = self.retracting.get(current)
+            if retraction and self[retraction].state not in (State.HELD, State.BRIEF):
+                del self.current[key]
         known = {key: self._known(finding_id) for key, finding_id in self.current.items()}
         view = View(JobState("check", START), known, past=self.past)
         judgement = Judgement(verdict, "", "", gate=Gate(verdict is Verdict.WAKE, findings=findings))
@@ -94,7 +99,7 @@ class Life(dict[str, Row]):
         for decision in decide(judgement, view, rules or self.rules, at):
             finding_id = self._settle(run, decision, at)
             stored = self[finding_id].finding if finding_id else decision.finding
-            if decision.action is not Action.DUPLICATE:
+            if decision.action is not Action.DUPLICATE or decision.rule == "returned":
                 decided.append((finding_id, replace(decision, finding=stored, known=None, target=Target())))
         self.history.append((run, decided))
 
@@ -133,7 +138,15 @@ class Life(dict[str, Row]):
 
     def _known(self, finding_id: str) -> Known:
         row = self[finding_id]
-        return Known(finding_id, row.finding, row.state, row.rule, change=row.change, since=row.since)
+        return Known(
+            finding_id,
+            row.finding,
+            row.state,
+            row.rule,
+            change=row.change,
+            since=row.since,
+            retracting=self.retracting.get(finding_id, ""),
+        )
 
     def _move_to(self, now: datetime) -> None:
         if now > self._now:
@@ -143,18 +156,15 @@ class Life(dict[str, Row]):
     def _settle(self, run: Run, decision: Decision, at: datetime) -> str | None:
         key, change = decision.finding.key, decision.change
         met = self.current.get(key)
-        match change:
-            case Change.SAME:
-                assert met is not None
-                if decision.action is not Action.DUPLICATE:
-                    self._move(met, decision, run, at)
-                return met
-            case Change.FORGOTTEN:
-                return self.current.pop(key)
-            case Change.RETRACTION if decision.action is Action.DROP:
-                return met
-            case _:
-                self.current.pop(key, None)
+        if met in self.retracting:
+            if decision.finding.retract:
+                return self.retracting[met]
+            self._enter(self.retracting.pop(met), State.WITHDRAWN, "returned", at, run=run)
+        if change in (Change.SAME, Change.FORGOTTEN) or (
+            change is Change.RETRACTION and decision.action is Action.DROP
+        ):
+            return self._keep(run, decision, at)
+        self.current.pop(key, None)
         if met is not None and self[met].state in (State.WAKE, State.HELD, State.BRIEF):
             self._enter(met, State.WITHDRAWN, "replaced", at, run=run)
         if change is Change.WITHDRAWAL:
@@ -163,8 +173,20 @@ class Life(dict[str, Row]):
         self[finding_id] = Row(decision.finding, change, State.KNOWN, "", at)
         if change is not Change.RETRACTION:
             self.current[key] = finding_id
+        elif met is not None:
+            self.current[key], self.retracting[met] = met, finding_id
         self._move(finding_id, decision, run, at)
         return finding_id
+
+    def _keep(self, run: Run, decision: Decision, at: datetime) -> str | None:
+        met, change = self.current.get(decision.finding.key), decision.change
+        if met is not None and change is not Change.RETRACTION and decision.action in _STATES:
+            is_kept = change is Change.FORGOTTEN and decision.action is not Action.BRIEF
+            if not is_kept:
+                self._move(met, decision, run, at)
+        if change is Change.FORGOTTEN:
+            del self.current[decision.finding.key]
+        return met
 
     def _move(self, finding_id: str, decision: Decision, run: Run | None, at: datetime) -> None:
         self.past = after(self.past, decision, at)
@@ -314,15 +336,65 @@ def test_a_withdrawal_of_what_was_told_here_is_a_retraction() -> None:
     assert changes(past, LOUD) == [("meeting", "held, withdrawn 1 23:30", "wake"), ("meeting", "nothing", "wake")]
 
 
-def test_what_ended_while_it_was_held_is_still_told_and_its_return_too() -> None:
+def test_what_ended_while_it_was_held_is_left_to_the_brief_and_its_return_is_new() -> None:
     past = Life(LOUD)
     disk = told("disk", when_absent=WhenAbsent.FORGET)
     past.run(clock("1 23:00"), disk)
     past.run(clock("1 23:10"))
     past.run(clock("1 23:20"), disk)
     made = again(past, replace(LOUD, quiet=NIGHT))
-    assert [shown(each) for each in made.differences] == [("disk", "wake", "held, wake 2 07:00")] * 2
-    assert made.would.wakes == 1
+    assert [shown(each) for each in made.differences] == [
+        ("disk", "wake", "held, brief 1 23:10"),
+        ("disk", "wake", "held, wake 2 07:00"),
+    ]
+
+
+def test_a_condition_that_ended_while_it_was_held_is_left_to_the_brief_on_both_sides() -> None:
+    past = Life(replace(LOUD, quiet=NIGHT))
+    past.run(clock("1 23:00"), told("disk", when_absent=WhenAbsent.FORGET))
+    past.run(clock("1 23:10"))
+    assert changes(past, past.rules) == []
+    assert changes(past, LOUD) == [("disk", "held, brief 1 23:10", "wake")]
+
+
+def test_what_is_taken_back_while_its_update_is_held_is_a_retraction_of_what_was_told() -> None:
+    past = Life(replace(LOUD, quiet=NIGHT))
+    past.run(clock("1 21:00"), told("meeting", version="1"))
+    past.run(clock("1 23:00"), told("meeting", version="2"))
+    past.run(clock("1 23:30"), told("meeting", retract=True))
+    made = again(past, past.rules)
+    assert (made.differences, made.was, made.would.wakes) == ((), made.would, 2)
+    # Where the first version is held too, nobody needs to hear of any.
+    muted_before = replace(LOUD, quiet=QuietHours((QuietWindow(Window(20 * 60, 7 * 60)),)))
+    assert changes(past, muted_before) == [
+        ("meeting", "wake", "held, withdrawn 1 23:00"),
+        ("meeting", "held, wake 2 07:00", "nothing"),
+    ]
+
+
+def test_what_is_back_before_anybody_was_told_that_it_was_called_off() -> None:
+    past = Life(replace(LOUD, quiet=NIGHT))
+    meeting = told("meeting", when_absent=WhenAbsent.RETRACT)
+    past.run(clock("1 21:00"), meeting)
+    past.run(clock("1 23:00"))
+    past.run(clock("1 23:30"), meeting)
+    assert changes(past, past.rules) == []
+    assert changes(past, LOUD) == [("meeting", "held, withdrawn 1 23:30", "wake"), ("meeting", "nothing", "wake")]
+    loud = Life(LOUD)
+    for at, reported in (("1 21:00", [meeting]), ("1 23:00", []), ("1 23:30", [meeting])):
+        loud.run(clock(at), *reported)
+    assert changes(loud, replace(LOUD, quiet=NIGHT)) == [
+        ("meeting", "wake", "held, withdrawn 1 23:30"),
+        ("meeting", "wake", "nothing"),
+    ]
+
+
+def test_a_reminder_of_what_is_held_here_leaves_it_held() -> None:
+    past = Life(replace(LOUD, owner=(OwnerRule("remind", after=timedelta(hours=2)),)))
+    for hour in (10, 12):
+        past.run(clock(f"1 {hour}:00"), told("mail"))
+    held = replace(past.rules, budget=replace(NO_LIMITS, per_day=0))
+    assert changes(past, held) == [("mail", "wake", "held"), ("mail", "wake", "nothing")]
 
 
 def test_what_the_run_decided_stays_as_it_was() -> None:
@@ -484,13 +556,17 @@ Days = list[tuple[int, list[Finding], Verdict]]
 
 @st.composite
 def days(draw: st.DrawFn) -> Days:
-    """Runs of two days. One version of a key always says the same: the ledger keeps it as it was first reported."""
+    """Runs of two days. One version of a key always says the same: the ledger keeps it as it was first reported.
+
+    And all of them are of one kind: a retraction that is muted is kept as what it would have taken back.
+    """
+    kinds = {key: draw(st.sampled_from("ab")) for key in "xy"}
     known = {
         (key, version): Finding(
             key,
             "Thing",
             version=version,
-            kind=draw(st.sampled_from("ab")),
+            kind=kinds[key],
             urgency=draw(URGENCIES),
             useful_until=draw(st.none() | st.builds(lambda hour: START + timedelta(hours=hour), HOURS)),
             when_absent=draw(st.sampled_from(WhenAbsent)),

@@ -2,6 +2,6 @@
 
 from heartbeat.brief.day import brief_day
 from heartbeat.brief.document import as_document
-from heartbeat.brief.text import as_markdown, as_text, urgency_of
+from heartbeat.brief.text import as_markdown, as_plain, as_text
 
-__all__ = ["as_document", "as_markdown", "as_text", "brief_day", "urgency_of"]
+__all__ = ["as_document", "as_markdown", "as_plain", "as_text", "brief_day"]

@@ -19,7 +19,8 @@ def as_document(brief: Brief, zone: ZoneInfo) -> dict[str, Any]:
         "until": brief.until.isoformat(),
         "items": [_item(item) for item in brief.items],
         "incidents": [_incident(incident) for incident in brief.incidents],
-        "waiting": [_waiting(item) for item in brief.waiting],
+        "waiting": [_waiting(item, brief) for item in brief.waiting],
+        "briefs_waiting": [{"day": day.isoformat(), "agent": agent} for day, agent in brief.with_agent],
         "undelivered": list(brief.undelivered),
         "tally": asdict(brief.tally)
         | {"missed": [{"job": job, "count": count, "reason": reason} for job, count, reason in brief.tally.missed]},
@@ -42,8 +43,9 @@ def _item(item: LedgerFinding) -> dict[str, Any]:
     }
 
 
-def _waiting(item: LedgerFinding) -> dict[str, Any]:
-    """`wake_id` is that of the wake it is in; without one it is held."""
+def _waiting(item: LedgerFinding, brief: Brief) -> dict[str, Any]:
+    """`wake_id` is that of the wake it is in, and `waits_for` whom that is for; without one it is held."""
+    in_wake = item.state is State.WAKE
     finding = item.finding
     return {
         "id": item.id,
@@ -54,7 +56,8 @@ def _waiting(item: LedgerFinding) -> dict[str, Any]:
         "at": item.first_seen_at.isoformat(),
         "why_waiting": item.reason,
         "held_until": item.held_until.isoformat() if item.held_until and item.state is State.HELD else None,
-        "wake_id": item.wake_id if item.state is State.WAKE else None,
+        "wake_id": item.wake_id if in_wake else None,
+        "waits_for": ("channels" if item.wake_id in brief.for_owner else "agent") if in_wake else None,
     }
 
 

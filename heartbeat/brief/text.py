@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 from zoneinfo import ZoneInfo
 
-from heartbeat.brief.parts import Entry, counted, facts, incident_line, missed_line, moment, title_of, waiting_line
+from heartbeat.brief.parts import (
+    Entry,
+    counted,
+    facts,
+    incident_lines,
+    missed_line,
+    moment,
+    reason_of,
+    title_of,
+    waiting_line,
+)
 from heartbeat.clock import local
 from heartbeat.model import Brief, LedgerFinding, Urgency
 from heartbeat.text import one_line
@@ -14,7 +25,7 @@ from heartbeat.text import one_line
 _RANKS = list(Urgency)
 _LOUD = (Urgency.HIGH, Urgency.CRITICAL)
 _MOST = 20
-_LONGEST_BODY, _LONGEST_REASON = 160, 160
+_LONGEST_BODY = 160
 _SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_{}[]<>#|~&$!@"})
 """What begins markup, an entity or a mention."""
 
@@ -47,11 +58,9 @@ def as_markdown(brief: Brief, zone: ZoneInfo) -> str:
     return "\n".join([*lines, "", _escaped(facts(brief.tally))])
 
 
-def urgency_of(brief: Brief) -> Urgency:
-    """How urgent the brief is as a message: as its most urgent item, but it breaks through nothing."""
-    least = Urgency.NORMAL if brief.incidents or brief.undelivered else Urgency.LOW
-    highest = max((least, *(item.finding.urgency for item in brief.items)), key=_RANKS.index)
-    return min(highest, Urgency.HIGH, key=_RANKS.index)
+def as_plain(markdown: str) -> str:
+    """A brief that was kept as Markdown, for what shows no markup."""
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", re.sub(r"(?m)^#+ ", "", markdown))
 
 
 def _escaped(text: str) -> str:
@@ -72,26 +81,46 @@ def _heading(brief: Brief, zone: ZoneInfo) -> str:
 
 
 def _sections(brief: Brief, zone: ZoneInfo) -> Iterable[tuple[str, list[Entry]]]:
-    """Each with its title; jobs by name, and within a job the most urgent first."""
-    items = sorted(brief.items, key=lambda item: (item.job, -_RANKS.index(item.finding.urgency), item.first_seen_at))
-    for job, group in groupby(items, key=lambda item: item.job):
+    """Each with its title, the most urgent first: whoever has little room cuts the end."""
+    urgent = [item for item in brief.items if item.finding.urgency in _LOUD]
+    if urgent:
+        urgent.sort(key=lambda item: (-_rank(item), item.job, item.first_seen_at))
+        yield "urgent", [_entry(item, brief, zone, name=f"{item.job}  ") for item in urgent]
+    others = [item for item in brief.items if item.finding.urgency not in _LOUD]
+    highest = {job: max(map(_rank, group)) for job, group in groupby(sorted(others, key=_job), key=_job)}
+    others.sort(key=lambda item: (-highest[item.job], item.job, -_rank(item), item.first_seen_at))
+    for job, group in groupby(others, key=_job):
         yield job, [_entry(item, brief, zone) for item in group]
-    others = {
-        "missed": _at_most([missed_line(*missed) for missed in brief.tally.missed]),
-        "incidents": [incident_line(incident, zone) for incident in brief.incidents],
-        "still waiting": _at_most([waiting_line(item, brief.until, zone) for item in brief.waiting]),
-        "not delivered": _undelivered(len(brief.undelivered)),
-    }
-    for title, lines in others.items():
+    for title, lines in _more(brief, zone).items():
         if lines:
             yield title, [Entry(line) for line in lines]
 
 
-def _entry(item: LedgerFinding, brief: Brief, zone: ZoneInfo) -> Entry:
+def _more(brief: Brief, zone: ZoneInfo) -> dict[str, list[str]]:
+    waiting = [f"the brief of {day} waits for the agent {one_line(agent, 100)}" for day, agent in brief.with_agent]
+    waiting += [waiting_line(item, brief, zone) for item in brief.waiting]
+    return {
+        "missed": _at_most([missed_line(*missed, brief.until, zone) for missed in brief.tally.missed]),
+        "incidents": incident_lines(brief, zone),
+        "still waiting": _at_most(waiting),
+        "not delivered": _undelivered(len(brief.undelivered)),
+    }
+
+
+def _entry(item: LedgerFinding, brief: Brief, zone: ZoneInfo, *, name: str = "") -> Entry:
     finding = item.finding
-    at = moment(finding.starts_at or finding.occurred_at or item.first_seen_at, brief.until, zone)
+    known = finding.starts_at or finding.occurred_at
+    at = f"{'at' if known else 'seen'} {moment(known or item.first_seen_at, brief.until, zone)}"
     body = one_line(finding.body, _LONGEST_BODY) if finding.urgency in _LOUD else ""
-    return Entry(f"{at}  {title_of(item)}", body, one_line(item.reason, _LONGEST_REASON))
+    return Entry(f"{at}  {name}{title_of(item)}", body, reason_of(item.reason, brief.until, zone))
+
+
+def _job(item: LedgerFinding) -> str:
+    return item.job
+
+
+def _rank(item: LedgerFinding) -> int:
+    return _RANKS.index(item.finding.urgency)
 
 
 def _at_most(lines: list[str]) -> list[str]:

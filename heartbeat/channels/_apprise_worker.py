@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from typing import Any
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 UNCONFIRMED = frozenset(
     (
@@ -24,7 +25,9 @@ UNCONFIRMED = frozenset(
 """Schemas of services that do not confirm; all others answer, by HTTP or SMTP, when they have taken it."""
 _PERMANENT = re.compile(r"\berror=(400|401|404|405|410|413|422)\b")
 _WORTH_TELLING = re.compile(r"(Socket |SMTP )?[Ee]xception")
-_LONGEST_ERROR = 600
+_LONGEST_ERROR = 6000
+"""Whoever started us takes secrets out once more, and cuts it then."""
+_SHORTEST_PART, _LONGEST_PATTERN = 6, 1024
 _SHORTEST_CUT = 20  # characters: where there is no room for more, the text is worth more than where to find the rest
 _MENTION = re.compile(r"@(?=(?:everyone|here|channel|all|room)\b)|<(?=[@!#])", re.IGNORECASE)
 _TYPES = {"high": "warning", "critical": "failure"}
@@ -80,7 +83,7 @@ def send(job: dict[str, Any]) -> dict[str, Any]:
     )
     service: Any = apprise.Apprise.instantiate(job["url"], asset=asset)
     if service is None:
-        why = _told(heard) or "apprise knows no such service"
+        why = _told(heard, job["url"]) or "apprise knows no such service"
         return {"ok": False, "final": True, "error": f"the address cannot be used: {why}"}
     _prepare(service, job["timeout"])
     title, body = without_mentions(job["title"]), _body(service, job)
@@ -92,7 +95,7 @@ def send(job: dict[str, Any]) -> dict[str, Any]:
     )
     if sent:
         return {"ok": True, "proof": not UNCONFIRMED.intersection(service.schemas())}
-    error = _told(heard)
+    error = _told(heard, job["url"])
     return {"ok": False, "final": bool(_PERMANENT.search(error)), "error": error or "it gave no reason"}
 
 
@@ -116,8 +119,42 @@ def _body(service: Any, job: dict[str, Any]) -> str:
     return within(text, job["tail"], job["cut"], service.body_maxlen - title)
 
 
-def _told(heard: _Heard) -> str:
-    return "; ".join(heard.lines)[:_LONGEST_ERROR]
+def _told(heard: _Heard, url: str) -> str:
+    # The secrets go before it is cut: the first half of one would not be found.
+    return without_parts("; ".join(heard.lines), url)[:_LONGEST_ERROR]
+
+
+def parts_of(url: str) -> list[str]:
+    """What must not be seen of an address, the longest first: itself, and every part, since each may be a password."""
+    rest = url.partition("://")[2]
+    login, _, after = rest.rpartition("@")
+    pieces = re.split(r"[/?&:@,;#\s]+", rest)
+    values = [piece.partition("=")[2] for piece in pieces]
+    # The name of an option is none; what stands before the sign in a path may well be.
+    names = [piece.partition("=")[0] for piece in re.split(r"[/&:@,;#\s]+", rest.partition("?")[0])]
+    found = [url, rest, login, after, *pieces, *values, *names]
+    found += [read(part) for part in found for read in (unquote, unquote_plus)]
+    return sorted({part for part in found if len(part) >= _SHORTEST_PART}, key=len, reverse=True)
+
+
+def without_parts(text: str, url: str) -> str:
+    """The text without any part of the address, however it is spelled there."""
+    for part in parts_of(url):
+        text = _spellings(part).sub("[secret address]", text)
+    return text
+
+
+def _spellings(part: str) -> re.Pattern[str]:
+    """Finds a part with each of its characters plain or percent-encoded; a long one only as it is usually written."""
+    if len(part) > _LONGEST_PATTERN:
+        forms = {part, quote(part), quote(part, safe=""), quote_plus(part), repr(part)[1:-1]}
+        return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))), re.IGNORECASE)
+    return re.compile("".join(map(_spelled, part)), re.IGNORECASE)
+
+
+def _spelled(letter: str) -> str:
+    encoded = "".join(f"%{byte:02x}" for byte in letter.encode(errors="surrogateescape"))
+    return f"(?:{re.escape(letter)}|{encoded}{r'|[+]' if letter == ' ' else ''})"
 
 
 def main() -> None:

@@ -35,18 +35,15 @@ class Said:
         return within(self.text, self.tail, self.cut, room)
 
 
-def said(message: Message) -> Said:
-    """The parts of *message*, whatever strangers wrote into it."""
-    title = " ".join(clean(message.title).split())
-    if len(title) > LONGEST_TITLE:
-        title = title[: LONGEST_TITLE - 1] + "…"
-    source = message.wake_id or message.incident_id
-    return Said(
-        title or "heartbeat",
-        clean(message.body[: 2 * LONGEST]).strip(),
-        f"heartbeat why {source}" if source else "",
-        f"[cut; heartbeat messages get {message.id} shows all]",
-    )
+def said(message: Message, *, trailer: bool = True) -> Said:
+    """The parts of *message*, whatever strangers wrote into it; what says the same twice says it once."""
+    title, text = _title(message), _text(message)
+    source = (message.wake_id or message.incident_id) if trailer else None
+    tail = f"heartbeat why {source}" if source else ""
+    if title == " ".join(text.split()):
+        # Not without a body: there are services that refuse a message that has none.
+        title, text = (title, "") if tail else ("", text)
+    return Said(title or "heartbeat", text, tail, _cut(message))
 
 
 def clean(text: str) -> str:
@@ -60,13 +57,12 @@ def clean(text: str) -> str:
 
 def as_json(message: Message) -> str:
     """The message for programs, as one line; its id stands first."""
-    parts = said(message)
     fields = {
         "id": message.id,
         "kind": message.kind,
         "channel": message.channel,
-        "title": parts.title,
-        "body": within(parts.text, "", parts.cut, LONGEST),
+        "title": _title(message) or "heartbeat",
+        "body": within(_text(message), "", _cut(message), LONGEST),
         "urgency": message.urgency,
         "created_at": to_text(message.created_at),
         "useful_until": to_text(message.useful_until) if message.useful_until else None,
@@ -75,3 +71,16 @@ def as_json(message: Message) -> str:
         "incident_id": message.incident_id,
     }
     return json.dumps(fields)
+
+
+def _title(message: Message) -> str:
+    title = " ".join(clean(message.title).split())
+    return title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"
+
+
+def _text(message: Message) -> str:
+    return clean(message.body[: 2 * LONGEST]).strip()
+
+
+def _cut(message: Message) -> str:
+    return f"[cut; heartbeat messages get {message.id} shows all]"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
-from urllib.parse import unquote
 
 from heartbeat.channels import _apprise_worker
+from heartbeat.channels._apprise_worker import parts_of
 from heartbeat.channels._ground import Errand, Ground, complaint, run
 from heartbeat.channels._said import said
 from heartbeat.config.channels import ChannelSettings
@@ -18,7 +17,7 @@ from heartbeat.errors import ChannelError, Problem
 from heartbeat.job.vault import Vault
 from heartbeat.model import Message
 
-_SHORTEST_PART = 6
+_LONGEST_ERROR = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class AppriseChannel:
 
     def send(self, message: Message) -> bool:
         """Send it in a process of its own."""
-        url, parts = self._address(message.id), said(message)
+        url, parts = self._address(message.id), said(message, trailer=self.own.trailer)
         job = {
             "url": url,
             "title": parts.title,
@@ -43,7 +42,12 @@ class AppriseChannel:
         }
         # -P: our modules beside it must not shadow those of a library.
         argv = (sys.executable, "-P", _apprise_worker.__file__)
-        errand = Errand(argv, message.id, json.dumps(job).encode(), hidden=parts_of(url))
+        errand = Errand(
+            argv,
+            message.id,
+            json.dumps(job).encode(),
+            hidden={f"address {number}": part for number, part in enumerate(parts_of(url))},
+        )
         ended = run(self.ground, self.name, self.own, errand)
         if ended.exit_code:
             raise ChannelError(f"cannot send through the channel {self.name!r}{complaint(ended)}", retryable=True)
@@ -57,7 +61,7 @@ class AppriseChannel:
         if answer.get("ok"):
             return bool(answer["proof"])
         # An address that is wrong, or what the service refuses as such, is no better in an hour.
-        message = f"cannot send through the channel {self.name!r}: {answer['error']}"
+        message = f"cannot send through the channel {self.name!r}: {answer['error'][:_LONGEST_ERROR]}"
         raise ChannelError(message, retryable=not answer.get("final"))
 
     def _address(self, mark: str) -> str:
@@ -70,15 +74,6 @@ class AppriseChannel:
             problem = Problem(str(ground.home.config_file), f"channels.{self.name}.url", wrong, remedy)
             raise ChannelError(str(problem), retryable=True)
         return found.strip()
-
-
-def parts_of(url: str) -> dict[str, str]:
-    """What must not be seen of an address: itself, and every part of it, since each may be a password."""
-    _, _, rest = url.partition("://")
-    pieces = [piece.partition("=")[2] or piece for piece in re.split(r"[/?&:@,;#\s]+", rest)]
-    found = [url, rest, *pieces, *map(unquote, pieces)]
-    longest_first = sorted({part for part in found if len(part) >= _SHORTEST_PART}, key=len, reverse=True)
-    return {f"address {number}": part for number, part in enumerate(longest_first)}
 
 
 def channel(name: str, own: ChannelSettings, ground: Ground) -> AppriseChannel:

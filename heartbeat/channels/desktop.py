@@ -35,7 +35,7 @@ class DesktopChannel:
     def send(self, message: Message) -> bool:
         """Show it; never a proof."""
         bus = {} if self.platform == "darwin" else self._bus()
-        argv = argv_for(said(message), message.urgency, self.platform)
+        argv = argv_for(said(message, trailer=self.own.trailer), message.urgency, self.platform)
         ended = run(self.ground, self.name, self.own, Errand(argv, message.id, more=bus))
         if ended.exit_code:
             how = f"{argv[0]} ended with exit status {ended.exit_code}"

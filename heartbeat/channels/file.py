@@ -45,7 +45,8 @@ class FileChannel:
 
     def send(self, message: Message) -> bool:
         """Append it, and return when it is on the disk."""
-        path = self.path
+        # Where a symbolic link leads to nothing yet, it is begun there.
+        path = Path(os.path.realpath(self.path))
         try:
             with self._locked(path) as file:
                 if _stands_in(file, self._mark(message)):
@@ -90,7 +91,7 @@ class FileChannel:
     def _entry(self, message: Message) -> str:
         if self.path.suffix == ".jsonl":
             return as_json(message) + "\n"
-        parts = said(message)
+        parts = said(message, trailer=self.own.trailer)
         body = parts.body()
         # A fence longer than any in the text: nothing in it can be markup, or pass for another message.
         fence = "~" * (1 + max([2, *(len(run) for run in re.findall("~+", body))]))
@@ -160,15 +161,28 @@ def channel(name: str, own: ChannelSettings, ground: Ground) -> FileChannel:
 
 def check(name: str, own: ChannelSettings, ground: Ground, file: str) -> list[Problem]:
     path = FileChannel(name, own, ground).path
-    if path.exists():
-        if not path.is_file():
-            wrong = "it is not a file"
-        else:
-            wrong = "" if os.access(path, os.R_OK | os.W_OK) else "we may not write to it"
-    else:
-        above = next(folder for folder in path.parents if folder.exists())
-        wrong = "" if above.is_dir() and os.access(above, os.W_OK | os.X_OK) else f"we may not write into {above}"
+    try:
+        wrong = _misspelled(own.path) or _unusable(Path(os.path.realpath(path)))
+    except OSError as error:
+        wrong = error.strerror or str(error)
     if not wrong:
         return []
     message = f"cannot use {str(path)!r}: {wrong}"
     return [Problem(file, dotted(("channels", name, "path")), message, "correct the path or the permissions")]
+
+
+def _misspelled(text: str) -> str:
+    if (text.startswith("~") and not text.startswith("~/")) or "$" in text:
+        return "nothing but a ~/ at its beginning is replaced; write it whole, from ~/, or beside the configuration"
+    return "it is the name of a folder" if text.endswith("/") else ""
+
+
+def _unusable(path: Path) -> str:
+    if path.exists():
+        if not path.is_file():
+            return "it is not a file"
+        return "" if os.access(path, os.R_OK | os.W_OK) else "we may not write to it"
+    if path.is_symlink():
+        return "it is a symbolic link that leads round in a circle"
+    above = next(folder for folder in path.parents if folder.exists())
+    return "" if above.is_dir() and os.access(above, os.W_OK | os.X_OK) else f"we may not write into {above}"

@@ -31,7 +31,7 @@ def list_verb(
     call = shell("incidents")
     with call.ledger_to_read() as ledger:
         found = ledger.incidents(open_only=open_only, limit=limit)
-    zone = call.zone()
+    zone = call.here()
     rows = [
         (
             incident.id,
@@ -45,7 +45,7 @@ def list_verb(
     ]
     headers = ("ID", "SUBJECT", "SINCE", "UNTIL", "TOLD", "CAUSE")
     empty = "no incident is open" if open_only else "there was no incident"
-    call.show({"incidents": [as_data(incident) for incident in found]}, lambda: table(headers, rows, empty))
+    call.show({"incidents": [as_data(incident) for incident in found]}, lambda: table(headers, rows, empty), zone)
 
 
 @app.command()
@@ -61,7 +61,7 @@ def close(incident: str = typer.Argument(metavar="ID|SUBJECT", help="Of one that
     now = utc_now()
     with call.ledger() as ledger:
         # None: it was over meanwhile.
-        closed = ledger.recover(meant.subject, now) or replace(meant, resolved_at=now)
+        closed = ledger.recover(meant.subject, now, closed="closed by hand") or replace(meant, resolved_at=now)
     call.show(as_data(closed), lambda: f"{one_line(closed.subject)} is closed; its next fault may open it anew")
 
 
@@ -75,4 +75,6 @@ def as_data(incident: Incident) -> dict[str, Any]:
         "resolved_at": incident.resolved_at,
         "told": incident.told,
         "tell_at": incident.tell_at,
+        "faults": incident.faults,
+        "last_ok_at": incident.last_ok_at,
     }

@@ -30,15 +30,14 @@ def list_verb(
     call = shell("ledger list")
     with call.ledger_to_read() as ledger:
         found = ledger.findings(job, state, key, limit)
-    zone = call.zone()
+    zone = call.here()
     rows = [
         (item.id, item.state, item.change, item.job, when(item.first_seen_at, zone), item.finding.title)
         for item in found
     ]
     data = {"findings": [as_data(item) for item in found]}
-    call.show(
-        data, lambda: table(("ID", "STATE", "CHANGE", "JOB", "FIRST SEEN", "TITLE"), rows, "nothing was found yet")
-    )
+    headers = ("ID", "STATE", "CHANGE", "JOB", "FIRST SEEN", "TITLE")
+    call.show(data, lambda: table(headers, rows, "nothing was found yet"), zone)
 
 
 @app.command()

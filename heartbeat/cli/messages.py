@@ -27,7 +27,7 @@ def list_verb(
     call = shell("messages list")
     with call.ledger_to_read() as ledger:
         found = ledger.messages(state, limit)
-    zone = call.zone()
+    zone = call.here()
     rows = [
         (
             *(each.id, each.state, each.channel, each.kind, when(each.created_at, zone), str(each.attempts)),
@@ -37,7 +37,9 @@ def list_verb(
     ]
     headers = ("ID", "STATE", "CHANNEL", "KIND", "MADE", "TRIES", "TITLE, AND ERROR")
     call.show(
-        {"messages": [as_data(each) for each in found]}, lambda: table(headers, rows, "nothing was sent to you yet")
+        {"messages": [as_data(each) for each in found]},
+        lambda: table(headers, rows, "nothing was sent to you yet"),
+        zone,
     )
 
 
@@ -47,16 +49,16 @@ def get(message: str = typer.Argument(help="Its id.")) -> None:
     call = shell("messages get")
     with call.ledger_to_read() as ledger:
         found = ledger.message(message)
-    zone = call.zone()
+    zone = call.here()
     about = [
-        f"{found.id}: {found.kind} by {found.channel}, {found.state} after {found.attempts} tries",
+        f"{found.id}: {found.kind} by {found.channel}, {found.state} after {_tries(found.attempts)}",
         f"made {when(found.created_at, zone)}",
     ]
     if found.next_attempt_at:
         about.append(f"due {when(found.next_attempt_at, zone)}")
     if found.error:
         about.append(f"error: {found.error}")
-    call.show(as_data(found), lambda: plain("\n".join([*about, "", found.title, "", found.body]).rstrip()))
+    call.show(as_data(found), lambda: plain("\n".join([*about, "", found.title, "", found.body]).rstrip()), zone)
 
 
 @app.command()
@@ -107,6 +109,10 @@ def _trial(channel: str, now: datetime) -> Message:
         created_at=now,
         urgency=Urgency.NORMAL,
     )
+
+
+def _tries(count: int) -> str:
+    return "1 try" if count == 1 else f"{count} tries"
 
 
 def as_data(message: Message) -> dict[str, Any]:

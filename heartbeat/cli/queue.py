@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from heartbeat.cli.instants import MOMENT, MOMENT_HELP, as_iso, read_moment
 from heartbeat.cli.shell import Shell, shell, table, when
 from heartbeat.clock import utc_now
 from heartbeat.durations import parse_duration
@@ -25,11 +26,11 @@ _PATIENCE = 5.0
 @app.command()
 def add(
     message: str = typer.Option(..., help="What to tell; its first line is the title."),
-    due: str = typer.Option(None, metavar="ISO", help="When, with offset: 2026-06-10T08:00:00+02:00."),
+    due: str = typer.Option(None, metavar=MOMENT, help=f"When: {MOMENT_HELP}"),
     key: str = typer.Option("", help="An item's identity: the same key again changes the item."),
     source: str = typer.Option("", help="Who asks."),
     urgency: Urgency = typer.Option(Urgency.NORMAL),
-    until: str = typer.Option(None, metavar="ISO", help="After this it is no longer worth telling, or ends."),
+    until: str = typer.Option(None, metavar=MOMENT, help="After this it is no longer worth telling, or ends."),
     every: str = typer.Option(None, metavar="TIME", help="Tell it again and again: 3d, 90m. Counts from --due."),
     schedule: str = typer.Option(None, metavar="EXPR", help="The same by any schedule: 'weekdays at 9'."),
 ) -> None:
@@ -37,16 +38,23 @@ def add(
     from heartbeat.queue.items import read_item
 
     if due is None and every is None and schedule is None:
-        raise typer.BadParameter("an item needs an instant or a schedule; give --due ISO, --every or --schedule")
+        raise typer.BadParameter(
+            "an item needs to know when: give --due 20m (from now), --due 09:00 (the next time the clock shows it),"
+            " --due 2026-06-10T08:00:00+02:00, --every 3d or --schedule 'weekdays at 9'"
+        )
     call, now = shell("queue add"), utc_now()
     given = {"message": message, "due": due, "key": key, "source": source, "urgency": urgency, "until": until}
+    for name in ("due", "until"):
+        if (text := given[name]) is not None:
+            given[name] = as_iso(text, f"--{name}", call, now)
     item = read_item({**given, "every": every, "schedule": schedule}, call.zone, now, dash="--")
     with call.ledger() as ledger:
         bring_in(call, ledger)
         stored, created = ledger.enqueue(item, now)
     word = "added" if created else f"was there already and is {stored.state}"
     data = {**_fields(stored, now), "created": created}
-    call.show(data, lambda: f"{stored.id} {word}, due {_when(stored, now, call.zone())}")
+    zone = call.here()
+    call.show(data, lambda: f"{stored.id} {word}, due {_when(stored, now, zone)}", zone)
 
 
 @app.command(name="list")
@@ -62,12 +70,13 @@ def list_verb(
         items = ledger.queue(now, waiting_only=waiting)
     data: dict[str, Any] = {"items": [_fields(item, now) for item in items]}
 
+    zone = call.here()
+
     def text() -> str:
-        zone = call.zone()
         rows = [(item.id, item.state, _when(item, now, zone), item.key, item.message) for item in items]
         return table(("ID", "STATE", "DUE", "KEY", "MESSAGE"), rows, "the queue is empty")
 
-    call.show(data, text)
+    call.show(data, text, zone)
 
 
 @app.command()
@@ -84,19 +93,18 @@ def cancel(item: str = typer.Argument(help="Its id or its key.")) -> None:
 def snooze(
     item: str = typer.Argument(help="Its id or its key."),
     length: str = typer.Option(None, "--for", metavar="TIME", help="From now on: 30m, 2h."),
-    until: str = typer.Option(None, "--until", metavar="ISO", help="Until this instant."),
+    until: str = typer.Option(None, "--until", metavar=MOMENT, help=MOMENT_HELP),
 ) -> None:
     """Let an item come again later, told or not; of one that comes again only this time."""
-    from heartbeat.queue.items import read_instant
-
     if (length is None) == (until is None):
-        raise typer.BadParameter("give one of --for TIME and --until ISO")
+        raise typer.BadParameter(f"give one of --for TIME and --until {MOMENT}")
     call, now = shell("queue snooze"), utc_now()
-    at = read_instant(until, "--until", call.zone) if until is not None else _after(now, length)
+    at = read_moment(until, "--until", call, now) if until is not None else _after(now, length)
     with call.ledger() as ledger:
         bring_in(call, ledger)
         snoozed = ledger.snooze_item(item, at, now)
-    call.show(_fields(snoozed, now), lambda: f"{snoozed.id} snoozed until {when(at, call.zone())}")
+    zone = call.here()
+    call.show(_fields(snoozed, now), lambda: f"{snoozed.id} snoozed until {when(at, zone)}", zone)
 
 
 @app.command(name="import")

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import typer
 
+from heartbeat.cli.instants import MOMENT, MOMENT_HELP, read_moment
 from heartbeat.cli.shell import Shell, shell, when
 from heartbeat.clock import local, utc_now
 from heartbeat.config import load_settings
 from heartbeat.decide import QuietHours
-from heartbeat.durations import parse_duration
 from heartbeat.errors import Invalid, Refused
 from heartbeat.model import Overrides
-from heartbeat.schedule.wall import passages
 from heartbeat.zones import zone_or
 
 app = typer.Typer(name="quiet", help="Quiet hours, now: see them, begin them, or do without them.")
 
 _LONGEST = timedelta(days=366)
-_WHEN = "ISO|TIME|HH:MM"
-_WHEN_HELP = "An instant with offset, so long from now (2h), or a time of day where you are (09:00)."
 
 
 def register(main: typer.Typer) -> None:
@@ -40,18 +36,19 @@ def show(context: typer.Context) -> None:
     quiet = _hours(call, said)
     end, reason, zone = quiet.until(now), _reason(quiet, now, _where(call, said)), _where(call, said)
     data = {"quiet": end is not None, "until": end and local(end, zone), "reason": reason, **_fields(said, zone)}
-    call.show(data, lambda: f"quiet until {when(end, zone)}: {reason}" if end else f"not quiet: {reason}")
+    why = "you said so" if end is not None and end == quiet.forced_until else reason
+    call.show(data, lambda: f"quiet until {when(end, zone)}: {why}" if end else f"not quiet: {why}", zone)
 
 
 @app.command()
-def until(moment: str = typer.Argument(metavar=_WHEN, help=_WHEN_HELP)) -> None:
+def until(moment: str = typer.Argument(metavar=MOMENT, help=MOMENT_HELP)) -> None:
     """Be quiet until then, whatever the hours; what is critical breaks through all the same."""
     call, now = shell("quiet until"), utc_now()
     _enter(call, "quiet", _moment(moment, call, now), now)
 
 
 @app.command()
-def off(moment: str = typer.Argument(None, metavar=f"[{_WHEN}]", help=_WHEN_HELP)) -> None:
+def off(moment: str = typer.Argument(None, metavar=f"[{MOMENT}]", help=MOMENT_HELP)) -> None:
     """Have no quiet hours until then; without an instant until the quiet that holds now ends."""
     call, now = shell("quiet off"), utc_now()
     if moment is not None:
@@ -76,7 +73,7 @@ def clear() -> None:
 
 def zone_verb(
     name: str = typer.Argument(None, metavar="[ZONE|home]", help="An IANA zone, such as Europe/Rome."),
-    end: str = typer.Option(None, "--until", metavar=_WHEN, help="Only until then."),
+    end: str = typer.Option(None, "--until", metavar=MOMENT, help="Only until then."),
 ) -> None:
     """Say in which zone the owner's day is reckoned; or that you are elsewhere, or home again."""
     if end is not None and name in (None, "home"):
@@ -112,7 +109,9 @@ def _enter(call: Shell, name: str, end: datetime, now: datetime) -> None:
         said = ledger.overrides(now)
     zone, quiet = _where(call, said), name == "quiet"
     data = {"quiet": quiet, "until": local(end, zone) if quiet else None, **_fields(said, zone)}
-    call.show(data, lambda: f"quiet until {when(end, zone)}" if quiet else f"no quiet hours until {when(end, zone)}")
+    call.show(
+        data, lambda: f"quiet until {when(end, zone)}" if quiet else f"no quiet hours until {when(end, zone)}", zone
+    )
 
 
 def _said(call: Shell, now: datetime) -> Overrides:
@@ -153,36 +152,8 @@ def _fields(said: Overrides, zone: ZoneInfo) -> dict[str, Any]:
 
 def _moment(text: str, call: Shell, now: datetime, label: str = "") -> datetime:
     """The instant to come that a text stands for; raises Invalid."""
-    at = _read(text, call, now, label)
+    at = read_moment(text, label.removesuffix(": "), call, now)
     if not now < at <= now + _LONGEST:
         wrong = "it is past" if at <= now else f"it lies more than {_LONGEST.days} days ahead"
         raise Invalid(f"{label}cannot use {text!r}: {wrong}; give an instant from now to {_LONGEST.days} days ahead")
     return at
-
-
-def _read(text: str, call: Shell, now: datetime, label: str) -> datetime:
-    from heartbeat.queue.items import read_instant
-
-    try:
-        return now + min(parse_duration(text), _LONGEST + timedelta(days=1))
-    except ValueError:
-        pass
-    time = re.fullmatch("([01]?[0-9]|2[0-3]):([0-5][0-9])", text)
-    if time:
-        minutes = timedelta(hours=int(time[1]), minutes=int(time[2]))
-        # Strictly: in a zone that is only guessed the time of day means another instant.
-        home = ZoneInfo(load_settings(call.home).owner.zone)
-        return _next_passage(minutes, zone_or(_said(call, now).zone, home), now)
-    if not text[:4].isdigit():
-        raise Invalid(
-            f"{label}cannot use {text!r}; write an instant such as 2026-06-10T08:00:00+02:00, a time of day"
-            " such as 09:00, or how long, such as 2h"
-        )
-    return read_instant(text, label.removesuffix(": ") or "WHEN", call.zone)
-
-
-def _next_passage(time: timedelta, zone: tzinfo, now: datetime) -> datetime:
-    """When the clock shows that time of day next; where it skips it, when it does so."""
-    today = datetime.fromordinal(local(now, zone).toordinal())
-    walls = (today + timedelta(days=number) + time for number in range(3))
-    return next(instant for wall in walls for instant in passages(wall, zone) if instant > now)

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 import typer
 
 from heartbeat.channels import routes_of
-from heartbeat.cli.shell import Shell, instant, shell, table, when
+from heartbeat.cli.shell import instant, shell, table, when
+from heartbeat.cli.since import METAVAR, past_instant
 from heartbeat.clock import local, utc_now
 from heartbeat.decide import Rules
-from heartbeat.durations import parse_duration
 from heartbeat.errors import Invalid, NotFound
 from heartbeat.job import Config, load
 from heartbeat.model import LedgerFinding
@@ -35,13 +35,13 @@ def register(app: typer.Typer) -> None:
 
 
 def replay_verb(
-    since: str = typer.Option(metavar="ISO|DURATION", help="From this instant, or so long ago: 7d."),
+    since: str = typer.Option(metavar=METAVAR, help="From this instant, or so long ago: 7d."),
     until: str = typer.Option(None, metavar="ISO", help="To this instant instead of now."),
     config: Path = typer.Option(None, metavar="FILE", help="Under the rules of FILE instead of the present ones."),
 ) -> None:
     """Decide anew, under other rules, what is recorded; show what would have woken, when, and what differs."""
     call, now = shell("replay"), utc_now()
-    start = _start(since, now)
+    start = past_instant(since, now)
     end = min(instant(until, "--until"), now) if until is not None else now
     if start >= end:
         raise Invalid(f"cannot replay from {start.isoformat()} to {end.isoformat()}: nothing lies between; see --since")
@@ -50,19 +50,8 @@ def replay_verb(
         made = replay(ledger.decided_since(_warm_up(start)), rules, start, end, _recorded(ledger))
     if made.first_run_at is None:
         raise NotFound(f"cannot replay: nothing is recorded since {start.isoformat()}; `heartbeat runs` shows what is")
-    call.show(_data(made), lambda: _text(made, call))
-
-
-def _start(text: str, now: datetime) -> datetime:
-    try:
-        start = now - parse_duration(text)
-    except ValueError:
-        start = instant(text, "--since")
-    except OverflowError as error:
-        raise Invalid(f"--since: cannot go back {text}: the calendar ends there; give a shorter time") from error
-    if start > now:
-        raise Invalid(f"--since: cannot replay from {text}: it lies in the future; give a past instant, or 7d")
-    return start
+    zone = call.here()
+    call.show(_data(made), lambda: _text(made, zone), zone)
 
 
 def _warm_up(start: datetime) -> datetime:
@@ -115,8 +104,8 @@ def _data(made: Replay) -> dict[str, Any]:
         "findings": made.findings,
         "changes": [_change(each) for each in made.differences],
         "held": [_change(each) for each in made.waiting],
-        "was": _totals(made.was),
-        "would": _totals(made.would),
+        "was": _totals(made, made.was),
+        "would": _totals(made, made.would),
         "notes": list(_notes(made)),
     }
 
@@ -139,7 +128,7 @@ def _fate(fate: Fate) -> dict[str, Any]:
     return {"end": fate.end, "at": fate.at, "held": fate.was_held, "rule": fate.rule, "reason": fate.reason}
 
 
-def _totals(side: Totals) -> dict[str, Any]:
+def _totals(made: Replay, side: Totals) -> dict[str, Any]:
     busiest = side.busiest
     return {
         "wakes": side.wakes,
@@ -147,17 +136,24 @@ def _totals(side: Totals) -> dict[str, Any]:
         "held": side.held,
         "brief": side.brief,
         "dropped": side.dropped,
-        "interruptions_per_day": round(side.per_day, 2),
+        "interruptions_per_day": round(side.per_day, 2) if _is_days(made) else None,
         "busiest_hour": {"since": busiest.since, "interruptions": busiest.interruptions} if busiest else None,
     }
 
 
-def _text(made: Replay, call: Shell) -> str:
-    zone = call.zone()
-    head = f"{when(made.start, zone)} to {when(made.end, zone)}: {made.runs} runs, {made.findings} findings"
+def _is_days(made: Replay) -> bool:
+    """Whether it goes over a day at least: of minutes a day's number is no number."""
+    return made.end - made.start >= timedelta(days=1)
+
+
+def _text(made: Replay, zone: ZoneInfo) -> str:
+    counts = ", ".join(
+        f"{number} {noun}{'s'[: number != 1]}" for number, noun in ((made.runs, "run"), (made.findings, "finding"))
+    )
+    head = f"{when(made.start, zone)} to {when(made.end, zone)}: {counts}"
     changes = [_row(each, zone) for each in made.differences]
     headers = ("TIME", "JOB", "TITLE", "WAS", "WOULD BE", "REASON")
-    figures = [_figures("was", made.was, zone), _figures("would be", made.would, zone)]
+    figures = [_figures(made, name, side, zone) for name, side in (("was", made.was), ("would be", made.would))]
     lines = [head, "", table(headers, changes, "nothing would have been otherwise"), ""]
     lines.append(table(("", "WAKES", "NOTICES", "HELD", "BRIEF", "DROPPED", "A DAY", "BUSIEST HOUR"), figures, ""))
     if made.waiting:
@@ -182,10 +178,10 @@ def _words(fate: Fate, at: datetime, zone: ZoneInfo) -> str:
     return f"held, {fate.end} {there:%H:%M}" if there.date() == here.date() else f"held, {fate.end} {there:%m-%d %H:%M}"
 
 
-def _figures(name: str, side: Totals, zone: ZoneInfo) -> tuple[str, ...]:
+def _figures(made: Replay, name: str, side: Totals, zone: ZoneInfo) -> tuple[str, ...]:
     busiest = f"{side.busiest.interruptions} from {when(side.busiest.since, zone)}" if side.busiest else "-"
     counts = (side.wakes, side.notices, side.held, side.brief, side.dropped)
-    return (name, *map(str, counts), f"{side.per_day:.1f}", busiest)
+    return (name, *map(str, counts), f"{side.per_day:.1f}" if _is_days(made) else "-", busiest)
 
 
 def _notes(made: Replay) -> Iterator[str]:

@@ -69,8 +69,12 @@ def _serve(call: Shell, config: Config) -> None:
             warn("secret_missing", key=problem.key, error=f"{problem.message}; {problem.remedy}")
         return furnish(call, config, ledger, stop)
 
-    def reload(_: House) -> House:
-        return house_of(call.config())
+    def reload(house: House) -> House:
+        fresh = house_of(call.config())
+        if house.agent is not None and fresh.config.settings.agent != house.config.settings.agent:
+            # Whoever is called from now on asked for no time.
+            ledger.release_agent(house.agent.name, utc_now())
+        return fresh
 
     try:
         clear_up(ledger, utc_now())

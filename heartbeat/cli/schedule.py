@@ -43,7 +43,7 @@ def explain(
     """Say in words what EXPR means, when it is due next, and what the next clock changes do to it."""
     call = shell("schedule explain")
     zone = _zone(call, zone_name)
-    after = instant(start, "--from") if start is not None else utc_now()
+    after = instant(start, "--from") if start is not None else utc_now().replace(microsecond=0)
     data = explained(" ".join(words), zone, after, count)
     call.show(data, lambda: _text(data, zone))
 

@@ -10,7 +10,9 @@ from typing import Any
 import typer
 
 from heartbeat.agents import check_agent
+from heartbeat.brief_file import check_brief
 from heartbeat.channels import check_channels
+from heartbeat.cli.hints import hints
 from heartbeat.cli.shell import shell
 from heartbeat.clock import utc_now
 from heartbeat.errors import ConfigError
@@ -35,7 +37,10 @@ def init(force: bool = typer.Option(False, "--force", help="Write anew; the old 
     lines = [f"wrote {call.home.config_file}" + (f"; the old one is {kept}" if kept else "")]
     lines.append("agents found: " + (", ".join(agent.kind for agent in found.agents) or "none"))
     lines.append("calendars found: " + (", ".join(calendar.path for calendar in found.calendars) or "none"))
-    lines.append("next: look it through, then `heartbeat check`, then `heartbeat run`")
+    lines.append(
+        "next: name there who is woken ([agent]) and how you are told ([channels]), then `heartbeat check`,"
+        " `heartbeat messages test CHANNEL`, `heartbeat run`"
+    )
     call.show(data, lambda: "\n".join(lines))
 
 
@@ -48,15 +53,20 @@ def check(file: Path = typer.Argument(None, help="A configuration other than the
     config = load(home, call.environ, file=where if file else None)
     agent = check_agent(config.settings, home, call.environ, str(where))
     problems = [*([agent] if agent else []), *check_channels(config.settings, home, call.environ, str(where))]
+    problems += check_brief(config.settings, home, call.environ, str(where))
     if problems or config.unready:
         raise ConfigError((*problems, *config.unready))
-    data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind}
-    call.show(data, lambda: _all_well(config, where))
+    found = hints(config, utc_now())
+    data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind, "hints": list(found)}
+    call.show(data, lambda: _all_well(config, where, found))
 
 
-def _all_well(config: Config, where: Path) -> str:
+def _all_well(config: Config, where: Path, found: tuple[str, ...]) -> str:
     names = ", ".join(sorted(config.jobs)) or "none"
     lines = [f"{where}: valid" if where.exists() else f"{where}: no such file; everything has its default"]
+    if found:
+        lines[0] += ", but:" if where.exists() else ":"
+        lines += [f"- {hint}" for hint in found]
     lines.append(f"jobs: {names}")
     agent = config.settings.agent
     if agent.kind == "none":

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +15,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from heartbeat.clock import from_text, local
-from heartbeat.errors import HeartbeatError, Invalid, NotFound
+from heartbeat.clock import from_text, local, utc_now
+from heartbeat.errors import HeartbeatError, Invalid, LedgerError, NotFound
 from heartbeat.model import Verdict
 from heartbeat.paths import Home, find_home
 from heartbeat.text import one_line
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from heartbeat.stores.sqlite import SqliteLedger
 
 _WIDE = 1000  # what a program reads is never cut
+_INSTANT = re.compile(r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:[.][0-9]+)?Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,25 @@ class Shell:
         except ConfigError:
             return ZoneInfo("UTC")
 
-    def show(self, data: Mapping[str, Any], text: Callable[[], str]) -> None:
-        """Print facts: the envelope with --json, else what *text* makes of them."""
+    def here(self) -> ZoneInfo:
+        """The zone where the owner is now, for what people read; also when the ledger cannot be read: then at home."""
+        from heartbeat.stores.sqlite import open_existing
+        from heartbeat.zones import zone_or
+
+        home, away = self.zone(), ""
+        with contextlib.suppress(NotFound, LedgerError), open_existing(self.home.ledger_file) as ledger:
+            away = ledger.overrides(utc_now()).zone
+        zone = zone_or(away, home)
+        return zone if isinstance(zone, ZoneInfo) else home
+
+    def show(self, data: Mapping[str, Any], text: Callable[[], str], zone: ZoneInfo | None = None) -> None:
+        """Print facts: the envelope with --json, else what *text* makes of them.
+
+        *zone* is that of the times in the text: it is named when the owner is not at home.
+        """
         print(envelope(self.command, data) if self.as_json else text())
+        if zone is not None and not self.as_json and zone.key != self.zone().key:
+            print(f"times are in {zone.key}")
 
 
 _current: list[Shell] = []
@@ -102,7 +120,7 @@ def guarded(action: Callable[[], int | None], command: str, *, as_json: bool) ->
         return _flushed(_attempt(action, command, as_json=as_json))
     except BrokenPipeError:
         # The reader went away (`heartbeat runs | head`): nothing is wrong, and nothing more can be said.
-        _silence()
+        cut_off()
         return 0
 
 
@@ -137,13 +155,13 @@ def _flushed(status: int) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _silence()
+        cut_off()
         print(f"heartbeat: cannot write to standard output: {error.strerror}; make room there", file=sys.stderr)
         return 1
     return status
 
 
-def _silence() -> None:
+def cut_off() -> None:
     """Let what is still to be written go nowhere: Python would complain of it at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -187,6 +205,18 @@ def when(at: datetime | None, zone: ZoneInfo) -> str:
     shown = local(at, zone)
     is_repeated = shown.replace(fold=0).utcoffset() != shown.replace(fold=1).utcoffset()
     return shown.strftime("%Y-%m-%d %H:%M:%S" + ("%z" if is_repeated else ""))
+
+
+def localized(reason: str, zone: ZoneInfo) -> str:
+    """A reason that heartbeat wrote, with its instants on the clock of a zone."""
+
+    def shown(found: re.Match[str]) -> str:
+        try:
+            return local(from_text(found.group()), zone).isoformat(timespec="seconds")
+        except ValueError:  # no date of the calendar
+            return found.group()
+
+    return _INSTANT.sub(shown, reason)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> str:

@@ -139,7 +139,7 @@ def _spare_cache(house: House, job: str) -> Iterator[House]:
 
 def _record(house: House, job: Job, agent: str) -> _Outcome:
     # What waited for its time goes first: what this run finds may share its wake.
-    released = () if agent else decide_held(house)
+    released = decide_held(house, job=job.name, agent=agent) if agent else decide_held(house)
     ticked: Ticked = tick(house, job, None, house.clock(), agent=agent)
     assert ticked.judgement is not None, "nothing stops a tick by hand"
     wakes = tuple(dict.fromkeys((*released, *ticked.wakes)))
@@ -161,7 +161,9 @@ def _deliver(house: House, wake_id: str) -> str:
     if not lock.acquire(owner(), patience=2.0):
         return "pending: another heartbeat process is calling the agent and takes it up next"
     try:
-        deliver(house, wake_id)
+        # Once more when the agent could not be had and the owner is to be told in its place.
+        if deliver(house, wake_id) == "pending" and house.ledger.wake(wake_id).agent == OWNER:
+            deliver(house, wake_id)
     finally:
         lock.release()
     wake = house.ledger.wake(wake_id)

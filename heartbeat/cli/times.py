@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection
 from heapq import merge
 from itertools import islice
 from typing import Any
@@ -12,16 +10,13 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from heartbeat.cli.shell import instant, shell, table, when
+from heartbeat.cli.future import UNREAD, Future
+from heartbeat.cli.shell import instant, localized, shell, table, when
 from heartbeat.clock import local, utc_now
 from heartbeat.errors import NotFound
 from heartbeat.job import Job
-from heartbeat.model import ClockEvent, JobState, Run, Slot
-from heartbeat.schedule import identity_of, next_slot
-from heartbeat.slots import LATE, is_rewound, pending
+from heartbeat.model import ClockEvent, Run, Slot
 from heartbeat.text import one_line
-
-_TINY = timedelta.resolution
 
 
 def register(app: typer.Typer) -> None:
@@ -34,10 +29,10 @@ def register(app: typer.Typer) -> None:
 def jobs() -> None:
     """List the jobs with their last run, its verdict and the next slot."""
     call = shell("jobs")
-    config, now, zone = call.config(), utc_now(), call.zone()
+    config, now, zone = call.config(), utc_now(), call.here()
     with call.ledger_to_read() as ledger:
         last, states = ledger.last_runs(), ledger.states()
-    rows = [_job(job, last.get(job.name), _Future(job, states.get(job.name), now, now)) for job in config.jobs.values()]
+    rows = [_job(job, last.get(job.name), Future(job, states.get(job.name), now, now)) for job in config.jobs.values()]
     headers = ("JOB", "SCHEDULE", "LAST RUN", "VERDICT", "NEXT")
     cells = [
         (
@@ -49,7 +44,9 @@ def jobs() -> None:
         )
         for row in rows
     ]
-    call.show({"jobs": rows}, lambda: table(headers, cells, "no job is configured; `heartbeat init` writes a start"))
+    call.show(
+        {"jobs": rows}, lambda: table(headers, cells, "no job is configured; `heartbeat init` writes a start"), zone
+    )
 
 
 def next_verb(
@@ -59,20 +56,28 @@ def next_verb(
 ) -> None:
     """List the coming due instants, and what is known to keep a job from running then."""
     call = shell("next")
-    config, now, zone = call.config(), utc_now(), call.zone()
+    config, now, zone = call.config(), utc_now(), call.here()
     after = instant(start, "--from") if start is not None else now
     if job is not None:
         require_known(job, config.jobs)
     chosen = [item for item in config.jobs.values() if item.enabled and job in (None, item.name)]
     with call.ledger_to_read() as ledger:
         states = ledger.states()
-    futures = [_Future(item, states.get(item.name), after, now) for item in chosen]
+    futures = [Future(item, states.get(item.name), after, now) for item in chosen]
     # Lazily: of 500 jobs each with its own next thousand, only the first thousand of all are reckoned.
     found = list(islice(merge(*(future.entries() for future in futures)), count))
-    data = {"next": [{"job": name, "at": local(at, zone), "note": note} for at, name, note in found]}
-    headers = ("AT", "JOB", "NOTE") if any(note for _, _, note in found) else ("AT", "JOB")
-    cells = [(when(at, zone), name, note)[: len(headers)] for at, name, note in found]
-    call.show(data, lambda: table(headers, cells, _why_nothing(config.jobs.get(job or ""))))
+    # What has no instant yet has none here: one that moves with each call would be believed.
+    data = {
+        "next": [
+            {"job": each.job, "at": None if each.is_at_once else local(each.at, zone), "note": each.note}
+            for each in found
+        ]
+    }
+    headers = ("AT", "JOB", "NOTE") if any(each.note for each in found) else ("AT", "JOB")
+    cells = [
+        ("at once" if each.is_at_once else when(each.at, zone), each.job, each.note)[: len(headers)] for each in found
+    ]
+    call.show(data, lambda: table(headers, cells, _why_nothing(config.jobs.get(job or ""))), zone)
 
 
 def slots(
@@ -86,10 +91,13 @@ def slots(
         found = ledger.slots(job, state, limit)
         if job is not None and not found:
             require_known(job, {*ledger.states(), *call.config().jobs})
-    zone = call.zone()
+    zone = call.here()
     headers = ("JOB", "SLOT", "STATE", "RUN", "REASON")
-    cells = [(slot.job, _span(slot, zone), str(slot.state), slot.run_id or "-", slot.reason) for slot in found]
-    call.show({"slots": [_slot(slot) for slot in found]}, lambda: table(headers, cells, "nothing came due yet"))
+    cells = [
+        (slot.job, _span(slot, zone), str(slot.state), slot.run_id or "-", localized(slot.reason, zone))
+        for slot in found
+    ]
+    call.show({"slots": [_slot(slot) for slot in found]}, lambda: table(headers, cells, "nothing came due yet"), zone)
 
 
 def clock(limit: int = typer.Option(20, "-n", min=1, max=1000)) -> None:
@@ -97,11 +105,14 @@ def clock(limit: int = typer.Option(20, "-n", min=1, max=1000)) -> None:
     call = shell("clock")
     with call.ledger_to_read() as ledger:
         found = ledger.clock_events(limit)
-    zone = call.zone()
+    zone = call.here()
     headers = ("NOTICED", "WHAT", "SECONDS", "DETAIL")
-    cells = [(when(each.at, zone), each.kind, f"{each.seconds:.1f}", one_line(each.detail, 100)) for each in found]
+    cells = [
+        (when(each.at, zone), each.kind, f"{each.seconds:.1f}", one_line(localized(each.detail, zone), 100))
+        for each in found
+    ]
     data = {"events": [_event(each) for each in found]}
-    call.show(data, lambda: table(headers, cells, "nothing happened to the clock"))
+    call.show(data, lambda: table(headers, cells, "nothing happened to the clock"), zone)
 
 
 def _why_nothing(job: Job | None) -> str:
@@ -115,67 +126,13 @@ def require_known(job: str, known: Collection[str]) -> None:
         raise NotFound(f"cannot find the job {job!r}; known jobs: {', '.join(sorted(known)[:50]) or 'none'}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Future:
-    """The coming slots of a job, as far as its configuration and what is known of it tell."""
-
-    job: Job
-    state: JobState | None
-    after: datetime
-    now: datetime
-
-    @property
-    def _begun(self) -> JobState | None:
-        """What is known of the schedule as it is now: another one begins anew, and so does one from a wrong clock."""
-        state = self.state
-        if state is None or state.begins_anew_as(identity_of(self.job.timing)) or is_rewound(state, self.now):
-            return None
-        return state
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the daemon goes by this schedule already."""
-        return self._begun is not None
-
-    def entries(self) -> Iterator[tuple[datetime, str, str]]:
-        """Instant, job, and what is known to keep it from running then."""
-        at = self._next(self.after)
-        while at is not None:
-            yield at, self.job.name, self._note(at)
-            at = self._next(at)
-
-    def _next(self, after: datetime) -> datetime | None:
-        anchor = self._begun.anchor_at if self._begun else self.after
-        return next_slot(self.job.timing, after, anchor=anchor)
-
-    def _note(self, at: datetime) -> str:
-        if self._begun is None:
-            return "the daemon has not read this yet"
-        if self.job.policy.paused:
-            return "paused"
-        until = self.state.backoff_until if self.state else None
-        return "backing off" if until is not None and at < until else ""
-
-    def next_run(self) -> datetime | None:
-        """The next slot that will run, as far as one can tell."""
-        if not self.job.enabled or self.job.policy.paused:
-            return None
-        until = self.state.backoff_until if self.state else None
-        return self._next(max(self.after, until - _TINY) if until else self.after)
-
-    def overdue_since(self) -> datetime | None:
-        """The first slot that should have got its fate by now: the daemon does not run, or is behind."""
-        if not self.job.enabled or self._begun is None:
-            return None
-        first = pending(self.job.timing, self._begun)
-        return first if first is not None and self.now - first > LATE else None
-
-
 def _next_cell(row: dict[str, Any], zone: ZoneInfo) -> str:
     if row["paused"]:
         return "paused"
+    if row["at_once"]:
+        return f"at once ({UNREAD})"
     if row["next_at"] and not row["is_read"]:
-        return f"{when(row['next_at'], zone)} (the daemon has not read this yet)"
+        return f"{when(row['next_at'], zone)} ({UNREAD})"
     overdue = f" (overdue since {when(row['overdue_since'], zone)})" if row["overdue_since"] else ""
     return when(row["next_at"], zone) + overdue
 
@@ -186,7 +143,7 @@ def _span(slot: Slot, zone: ZoneInfo) -> str:
     return f"{when(slot.slot_at, zone)} to {when(slot.last_at, zone)} ({slot.count or 'many'})"
 
 
-def _job(job: Job, last: Run | None, future: _Future) -> dict[str, Any]:
+def _job(job: Job, last: Run | None, future: Future) -> dict[str, Any]:
     return {
         "job": job.name,
         "enabled": job.enabled,
@@ -198,6 +155,7 @@ def _job(job: Job, last: Run | None, future: _Future) -> dict[str, Any]:
         "last_run_at": last.started_at if last else None,
         "verdict": (last.verdict or last.state) if last else None,
         "next_at": future.next_run(),
+        "at_once": future.is_at_once,
         "overdue_since": future.overdue_since(),
         "is_read": future.is_read,
     }

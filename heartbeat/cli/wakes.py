@@ -25,14 +25,14 @@ def list_verb(
     call = shell("wakes list")
     with call.ledger_to_read() as ledger:
         found = ledger.wakes(state, limit)
-    zone = call.zone()
+    zone = call.here()
     rows = [
         (wake.id, wake.state, when(wake.created_at, zone), str(wake.attempts), _titles(wake), wake.error or wake.reply)
         for wake in found
     ]
     headers = ("ID", "STATE", "MADE", "TRIES", "FINDINGS", "REPLY OR ERROR")
     data = {"wakes": [as_data(wake) for wake in found]}
-    call.show(data, lambda: table(headers, rows, "nobody was woken yet"))
+    call.show(data, lambda: table(headers, rows, "nobody was woken yet"), zone)
 
 
 @app.command()
@@ -45,7 +45,8 @@ def get(wake: str = typer.Argument(help="Its id.")) -> None:
         "history": [_attempt(each) for each in found.history],
         "messages": [{"id": each.id, "channel": each.channel, "state": each.state} for each in sent],
     }
-    call.show(data, lambda: _text(found, sent, call.zone()))
+    zone = call.here()
+    call.show(data, lambda: _text(found, sent, zone), zone)
 
 
 @app.command()
@@ -56,6 +57,20 @@ def retry(wake: str = typer.Argument(help="Its id.")) -> None:
         ledger.retry_wake(wake, utc_now())
         data = as_data(ledger.wake(wake))
     call.show(data, lambda: f"{wake} is due now; a running daemon takes it up within 15 s")
+
+
+@app.command()
+def release() -> None:
+    """End the hold of an agent that asked for time: it is called again as soon as something waits for it."""
+    call = shell("wakes release")
+    with call.ledger() as ledger:
+        now = utc_now()
+        held = [hold for hold in ledger.past(now).holds.values() if hold.until > now]
+        for hold in held:
+            ledger.release_agent(hold.agent, now)
+    data = {"released": [{"agent": hold.agent, "until": hold.until, "reason": hold.reason} for hold in held]}
+    names = ", ".join(f"{hold.agent} (until {when(hold.until, call.zone())}: {one_line(hold.reason)})" for hold in held)
+    call.show(data, lambda: f"released: {names}" if held else "no agent is on hold")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from heartbeat.config.secret import Secret
 from heartbeat.config.times import Limit
 from heartbeat.model import Prefs
 
-Price = Annotated[float, Field(ge=0, le=1_000_000)]
+Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 KINDS = ("none", "command", "claude", "codex", "hermes", "openclaw", "http")
 _PROMPT = (
     "heartbeat woke you because something needs attention now. Tell the owner in a few sentences what it is and "
@@ -31,7 +31,7 @@ class JobAgent(Model):
     model: Text | None = None
     tools: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
     trusted: bool | None = None
-    max_usd: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    max_usd: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
     folder: Text | None = None
     timeout: Limit | None = None
 
@@ -48,7 +48,7 @@ class AgentSettings(Model):
     model: Text = ""
     tools: Annotated[tuple[Text, ...], Field(strict=False)] | None = None
     trusted: bool = False
-    max_usd: Annotated[float, Field(gt=0, le=10_000)] | None = None
+    max_usd: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = None
     folder: Text = ""
     prices: Annotated[tuple[Price, Price], Field(strict=False)] | None = None
     """US dollars for a million tokens read and written, for agents that do not say what a call costs."""

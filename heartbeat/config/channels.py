@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from heartbeat.config.fields import Command, EnvName, EnvValue, Model, Text
+from heartbeat.config.fields import Command, EnvName, EnvValue, Given, Model, Text
 from heartbeat.config.secret import Secret
 from heartbeat.config.times import Limit
 
+_SOME = Field(strict=False, json_schema_extra={"minItems": 1})
 _NEEDED = {"apprise": "url", "command": "command", "file": "path"}
 _EXAMPLES = {
     "url": 'url = { file = "~/.my-phone" }',
@@ -21,13 +22,13 @@ _EXAMPLES = {
 
 class ChannelSettings(Model):
     kind: Literal["apprise", "command", "file", "desktop"]
-    takes: Annotated[tuple[Literal["reply", "notice", "brief", "incident"], ...], Field(strict=False, min_length=1)] = (
+    takes: Annotated[tuple[Literal["reply", "notice", "brief", "incident"], ...], _SOME, Given] = (
         "reply",
         "notice",
         "brief",
         "incident",
     )
-    urgency: Annotated[tuple[Literal["low", "normal", "high", "critical"], ...], Field(strict=False, min_length=1)] = (
+    urgency: Annotated[tuple[Literal["low", "normal", "high", "critical"], ...], _SOME, Given] = (
         "low",
         "normal",
         "high",
@@ -40,6 +41,8 @@ class ChannelSettings(Model):
     """Of the kind `file`."""
     timeout: Limit = timedelta(seconds=30)
     attempts: Annotated[int, Field(ge=1, le=100)] = 8
+    trailer: bool = True
+    """Whether a message ends with the command that shows its reasons."""
     env: dict[EnvName, EnvValue] = Field(default_factory=dict)
     secrets: dict[EnvName, Secret] = Field(default_factory=dict)
 

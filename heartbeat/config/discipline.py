@@ -11,7 +11,16 @@ from pydantic import Field, model_validator
 
 from heartbeat.config.fields import Model, Text
 from heartbeat.config.patterns import compiled
-from heartbeat.config.times import HOLIDAYS, AtInstant, Between, DaysOrHolidays, Period, Written
+from heartbeat.config.times import (
+    CLOCK,
+    CLOCK_OR_MIDNIGHT,
+    HOLIDAYS,
+    AtInstant,
+    Between,
+    DaysOrHolidays,
+    Period,
+    Written,
+)
 from heartbeat.config.wording import show
 from heartbeat.decide import Budget, OwnerRule, QuietHours, QuietWindow
 from heartbeat.model import Urgency
@@ -21,6 +30,7 @@ MOST_WINDOWS = 100
 MOST_HOLIDAYS = 1000
 _TIME = r"([0-9]{1,2}):([0-9]{2})"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_DAY_OF_CALENDAR = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _SENDER = r"[^@\s<>]*@[^@\s<>]+"
 _MIDNIGHT = 24 * 60
 _LAST_CALL = Between("1m", "24h")  # so short at least that what is told then is still told in time
@@ -56,13 +66,14 @@ def _last_call(value: object) -> timedelta | None:
         raise ValueError(f'{error}, or "never"') from None
 
 
-TimeOfDay = Annotated[int, Written(_time, _TIME)]
-Holiday = Annotated[date, Written(_date, _DAY)]
+StartOfDay = Annotated[int, Written(_time, CLOCK)]
+TimeOfDay = Annotated[int, Written(_time, CLOCK_OR_MIDNIGHT)]
+Holiday = Annotated[date, Written(_date, _DAY_OF_CALENDAR)]
 LastCall = Annotated[timedelta | None, Written(_last_call, "never|([0-9]{1,9}[wdhms])+")]
 
 
 class QuietWindowSettings(Model):
-    start: TimeOfDay
+    start: StartOfDay
     end: TimeOfDay
     days: DaysOrHolidays | None = None
 
@@ -100,7 +111,7 @@ class BudgetSettings(Model):
     per_hour: Annotated[int, Field(ge=0, le=3600)] = 6
     per_day: Annotated[int, Field(ge=0, le=86_400)] = 40
     critical_per_hour: Annotated[int, Field(ge=1, le=3600)] = 12
-    usd_per_day: Annotated[float, Field(ge=0, le=100_000)] | None = None
+    usd_per_day: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
     tokens_per_day: Annotated[int, Field(ge=0)] | None = None
 
     def budget(self) -> Budget:
@@ -140,7 +151,7 @@ class RuleSettings(Model):
             kind=self.kind,
             source=self.source,
             sender=self.sender,
-            pattern=compiled(self.pattern) if self.pattern else None,
+            pattern=compiled(self.pattern, number) if self.pattern else None,
             until=self.until,
             to=Urgency(self.to) if self.to else None,
             after=self.after,

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from zoneinfo import available_timezones
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticKnownError
 
 from heartbeat.config.wording import show
 from heartbeat.zones import is_zone
@@ -34,8 +35,9 @@ def check_zone(name: str) -> str:
     """The name; raises ValueError when it is no zone."""
     if is_zone(name):
         return name
-    close = difflib.get_close_matches(name, _known_zones(), n=1)
-    example = f"; did you mean {close[0]!r}?" if close else "; write an IANA zone, such as 'Europe/Berlin'"
+    # Not all that has the form of a zone's name is taken as one.
+    close = next(filter(is_zone, difflib.get_close_matches(name, _known_zones())), None)
+    example = f"; did you mean {close!r}?" if close else "; write an IANA zone, such as 'Europe/Berlin'"
     raise ValueError(f"cannot use {show(name)} as a time zone{example}")
 
 
@@ -49,9 +51,24 @@ def _address(text: str) -> str:
 
 def check_job_name(name: str) -> str:
     """The name; raises ValueError when a job cannot have it."""
+    return _name(name, "job")
+
+
+def _channel_name(name: str) -> str:
+    return _name(name, "channel")
+
+
+def _name(name: str, what: str) -> str:
     if re.fullmatch(_JOB_NAME, name):
         return name
-    raise ValueError(f"cannot use {show(name)} as a job's name; write at most 64 of a-z, 0-9 and '-', not '-' first")
+    raise ValueError(f"cannot use {show(name)} as a {what}'s name; write at most 64 of a-z, 0-9 and '-', not '-' first")
+
+
+def _given(items: tuple[str, ...]) -> tuple[str, ...]:
+    # Not by the schema's min_length, which counts only what is right: a list of faults would be empty too.
+    if not items:
+        raise PydanticKnownError("too_short", {"field_type": "Tuple", "min_length": 1, "actual_length": 0})
+    return items
 
 
 def _env_name(name: str) -> str:
@@ -95,8 +112,11 @@ SearchPath = Annotated[str, AfterValidator(_search_path)]
 EnvName = Annotated[str, AfterValidator(_env_name), WithJsonSchema({"type": "string", "pattern": _ENV_NAME})]
 EnvValue = Annotated[str, AfterValidator(_env_value)]
 JobName = Annotated[str, AfterValidator(check_job_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
+ChannelName = Annotated[str, AfterValidator(_channel_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
 # strict=False only for the list itself: TOML gives lists, a frozen model keeps tuples.
 Addresses = Annotated[tuple[Annotated[str, AfterValidator(_address)], ...], Field(strict=False)]
 Command = Annotated[tuple[Text, ...], Field(strict=False), AfterValidator(_command)]
+Given = AfterValidator(_given)
+"""Of a list: at least one."""
 Dialect = Literal["strict", "hermes", "nanoclaw"]
 Dedupe = Literal["identity", "text"]

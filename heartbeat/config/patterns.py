@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from heartbeat.config.searching import Pattern
 from heartbeat.config.wording import show
 from heartbeat.text import one_line
 
 LONGEST = 1_000
 MOST_REPEATS = 10_000
-_COUNT = re.compile(r"\{\s*(\d*)\s*,?\s*(\d*)\s*\}")
+_PART = re.compile(
+    r"""
+    \\.                                     # escaped, as a brace may be
+    | \[ \^? \]? (?: \\. | [^\]\\] )* \]    # a set of characters
+    | (?P<open>\() | (?P<close>\))
+    | \{ \s* (?P<least>\d*) \s* ,? \s* (?P<most>\d*) \s* \}
+    """,
+    re.VERBOSE | re.DOTALL,
+)
 
 
-def compiled(text: str) -> Any:
-    """A pattern of the package `regex`, whose searches take a timeout; raises ValueError."""
+def compiled(text: str, number: int = 0) -> Pattern:
+    """A pattern whose searches are limited; raises ValueError. *number* is its rule's, for the log."""
     import regex  # imported here: it costs more than all the rest, and most have no patterns
 
     if len(text) > LONGEST:
@@ -25,7 +33,7 @@ def compiled(text: str) -> Any:
             f"cannot use the pattern {show(text)}: it repeats something more than {MOST_REPEATS} times; count less"
         )
     try:
-        return regex.compile(text)
+        return Pattern(regex.compile(text), number)
     except (regex.error, ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
         wrong = one_line(str(error), 100).replace("; ", ", ")
         raise ValueError(
@@ -34,7 +42,21 @@ def compiled(text: str) -> Any:
 
 
 def _repeats(text: str) -> int:
-    product = 1
-    for found in _COUNT.finditer(text):
-        product *= max(1, *(int(count[:9]) for count in found.groups() if count))
-    return product
+    """How often what is repeated most is written out; only counts within each other multiply."""
+    most = [1]  # in each open group
+    last = 1  # in what a count stands behind
+    for part in _PART.finditer(text):
+        if part["open"]:
+            most.append(1)
+        elif part["close"]:
+            last = most.pop() if len(most) > 1 else 1
+            most[-1] = max(most[-1], last)
+            if part.end() == len(text) or text[part.end()] != "{":
+                last = 1
+        elif part["least"] is not None:
+            last *= max(1, *(int(count[:9]) for count in (part["least"], part["most"]) if count), 1)
+            most[-1] = max(most[-1], last)
+            last = 1
+        else:
+            last = 1
+    return max(most)

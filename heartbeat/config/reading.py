@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from heartbeat.config.agents import AgentSettings
+from heartbeat.config.crossing import crossing_problems
 from heartbeat.config.fields import check_job_name
 from heartbeat.config.options import check_options
 from heartbeat.config.settings import ConfigFile, JobSettings, Settings
@@ -78,6 +79,7 @@ def read_settings(file: Path, *, must_exist: bool = False) -> Reading:
         remedy = "write your zone, such as zone = 'Europe/Berlin'"
         problems.append(Problem(str(file), "owner.zone", "cannot tell the time zone of this machine", remedy))
     problems += _agent_problems(settings.agent, str(file), broken)
+    problems += crossing_problems(settings, file)
     try:
         return Reading(settings, JobTables(jobs), tuple(problems))
     except RecursionError:

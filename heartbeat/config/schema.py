@@ -26,6 +26,11 @@ class _Generator(GenerateJsonSchema):
         made = super().default_schema(schema)
         return {key: value for key, value in made.items() if (key, value) != ("default", None)}
 
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        """A table whose keys have a form has no others."""
+        made = super().dict_schema(schema)
+        return made | ({"additionalProperties": False} if "patternProperties" in made else {})
+
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - an overridden method
         return False
 

@@ -65,6 +65,14 @@ class Secret(Model):
     keyring: Annotated[Text, AfterValidator(_entry)] | None = None
     """Service and user of an entry in the keyring of the desktop."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_value(cls, value: Any) -> Any:
+        if isinstance(value, dict | Secret):
+            return value
+        # It is not quoted: it may be the secret itself.
+        raise ValueError(f"cannot keep a secret in this file (its value is not shown); keep it elsewhere: {_REMEDY}")
+
     @model_validator(mode="after")
     def _one_place(self) -> Secret:
         if len(self.model_fields_set) != 1 or not (self.env or self.file or self.command or self.keyring):

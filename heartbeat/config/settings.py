@@ -19,6 +19,7 @@ from heartbeat.config.channels import ChannelSettings
 from heartbeat.config.discipline import BudgetSettings, QuietSettings, RuleSettings
 from heartbeat.config.fields import (
     Addresses,
+    ChannelName,
     Dedupe,
     Dialect,
     EnvName,
@@ -109,7 +110,7 @@ class Settings(Model):
     budget: BudgetSettings = BudgetSettings()
     rules: Annotated[tuple[RuleSettings, ...], Field(strict=False, max_length=1000)] = ()
     brief: BriefSettings = BriefSettings()
-    channels: dict[JobName, ChannelSettings] = Field(default_factory=dict)
+    channels: dict[ChannelName, ChannelSettings] = Field(default_factory=dict)
     incidents: IncidentSettings = IncidentSettings()
     ping: PingSettings = PingSettings()
     daemon: Daemon = Daemon()

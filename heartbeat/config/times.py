@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema, PydanticKnownError, SchemaValidator, core_
 
 from heartbeat.clock import from_text, to_text
 from heartbeat.config.wording import show
-from heartbeat.durations import parse_duration, show_duration
+from heartbeat.durations import DurationTooLong, parse_duration, show_duration
 from heartbeat.schedule import Schedule, Window, check_cron
 from heartbeat.schedule.phrases import read_expression
 
@@ -23,6 +23,9 @@ _LONGEST_CRON = 200
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _DAY = 24 * 60
 _WINDOW = r"([0-9]{1,2}):([0-9]{2}) ?- ?([0-9]{1,2}):([0-9]{2})"
+CLOCK = "([01]?[0-9]|2[0-3]):[0-5][0-9]"
+CLOCK_OR_MIDNIGHT = f"{CLOCK}|24:00"
+"""For the schema, which cannot reckon."""
 HOLIDAYS = 7
 """Stands among days of the week for the days that the owner has free."""
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -63,7 +66,7 @@ class Between:
 def _duration(text: str, shortest: str, longest: str) -> timedelta:
     try:
         duration = parse_duration(text)
-    except OverflowError:
+    except (OverflowError, DurationTooLong):
         duration = timedelta.max
     if not parse_duration(shortest) <= duration <= parse_duration(longest):
         raise ValueError(f"cannot use {show(text)}; write a duration from {shortest} to {longest}")
@@ -203,7 +206,9 @@ AtInstant = Annotated[datetime, Instant()]
 AtInstants = Annotated[tuple[AtInstant, ...], OneOrMore(20)]
 Crons = Annotated[tuple[Annotated[str, AfterValidator(_cron)], ...], OneOrMore(20)]
 Expressions = Annotated[tuple[Annotated[str, AfterValidator(_expression)], ...], OneOrMore(20)]
-Windows = Annotated[tuple[Annotated[Window, Written(_window, _WINDOW)], ...], OneOrMore(10)]
+Windows = Annotated[
+    tuple[Annotated[Window, Written(_window, f"{CLOCK} ?- ?({CLOCK_OR_MIDNIGHT})")], ...], OneOrMore(10)
+]
 Days = Annotated[tuple[Annotated[frozenset[int], Written(_days, _DAYS)], ...], OneOrMore(7)]
 _DayOrHolidays = Annotated[frozenset[int], Written(_days_or_holidays, f"{_DAYS}|[Hh]olidays")]
 DaysOrHolidays = Annotated[tuple[_DayOrHolidays, ...], OneOrMore(8)]

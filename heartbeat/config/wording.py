@@ -18,6 +18,11 @@ from heartbeat.errors import ConfigError, Problem
 MOST_TOLD = 100
 """How many problems of one file are told."""
 
+_TABLES = {
+    "windows": 'write a list of tables, such as windows = [{ start = "23:00", end = "07:00" }]',
+    "rules": "write [[rules]] with two brackets above each rule",
+}
+"""What to write for a table where a list of tables belongs."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$")
 _AT_END = " (at end of document)"
@@ -28,6 +33,7 @@ _LARGEST_SHOWN = 10**18
 _WORDS = {
     "string_type": ("it must be text", "put it in quotes"),
     "bool_type": ("it must be true or false", "write true or false, without quotes"),
+    "finite_number": ("it is no number that can be reckoned with", "write a number such as 2.5"),
     "float_type": ("it must be a number", "write a number, without quotes"),
     "int_type": ("it must be a whole number", "write a whole number, without quotes"),
     "dict_type": ("it must be a table", "write NAME = value pairs in a table of this name"),
@@ -69,10 +75,12 @@ def problems_of(
 ) -> list[Problem]:
     """The faults that pydantic found, as many as are told. *prefix* is the place of the model's table in the file."""
     faults = error.errors(include_url=False)[:MOST_TOLD]
-    return [
-        Problem(file, dotted((*prefix, *fault["loc"])), *_explain(fault, model, "key" if prefix else "section"))
-        for fault in faults
-    ]
+    problems = []
+    for fault in faults:
+        message, remedy = _explain(fault, model, "key" if prefix else "section")
+        place = (*prefix, *fault["loc"])
+        problems.append(Problem(file, dotted(place), _numbered(message, place), remedy))
+    return problems
 
 
 def at_most(problems: Iterable[Problem], file: str) -> tuple[Problem, ...]:
@@ -136,6 +144,14 @@ def _show_text(text: str) -> str:
     return json.dumps(short, ensure_ascii=not short.isprintable())
 
 
+def _numbered(message: str, place: tuple[int | str, ...]) -> str:
+    """The message with the number that a rule has in reasons, where the first is 1."""
+    match place:
+        case ("rules", int(index), *_):
+            return f"{message} (rule {index + 1})"
+    return message
+
+
 def _explain(fault: ErrorDetails, model: type[BaseModel], outermost: str) -> tuple[str, str]:
     place, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
     if kind == "extra_forbidden":
@@ -145,6 +161,8 @@ def _explain(fault: ErrorDetails, model: type[BaseModel], outermost: str) -> tup
         return f"cannot do without the key {place[-1]}", f"write {place[-1]} = …"
     if kind == "value_error":
         return split(context["error"])
+    if kind == "tuple_type" and isinstance(fault["input"], dict) and place[-1] in _TABLES:
+        return "cannot use a table: it must be a list of tables", _TABLES[str(place[-1])]
     # What stands under env or secrets may be a secret written in the wrong form.
     private = any(part in ("env", "secrets") for part in place)
     value = "the value (not shown)" if private else show(fault["input"])

@@ -69,7 +69,8 @@ def _broken(budget: Budget, times: Sequence[datetime], now: datetime, *, critica
             yield now + _LATER, f"{name} is 0: nobody is ever interrupted"
         elif limit is not None and len(times) >= limit and now < times[-limit] + span:
             count = sum(now < at + span for at in times)
-            yield times[-limit] + span, f"{name} is {limit}: there were {count} {what}"
+            there = f"there were {count} {what}" if count > 1 else f"there was 1 {what.replace('ruptions', 'ruption')}"
+            yield times[-limit] + span, f"{name} is {limit}: {there}"
 
 
 def over_spending(budget: Budget, past: Past, zone: tzinfo, now: datetime) -> tuple[datetime, str] | None:

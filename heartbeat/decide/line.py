@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 
+from heartbeat.clock import shown
 from heartbeat.decide.budget import Budget, over_interruptions, over_spending
 from heartbeat.decide.owner import OwnerRule, muted, weighed
 from heartbeat.decide.quiet import QuietHours, quiet_hold
@@ -182,6 +183,8 @@ def _held(case: Case, until: datetime, reason: str) -> Said:
 def _wait(case: Case, until: datetime, reason: str) -> Said:
     """Hold while still useful, else leave it to the brief."""
     useful = case.finding.useful_until
+    zone = zone_or(case.past.overrides.zone, case.rules.zone)
+    reason = f"{reason}; until {shown(until, case.now, zone)}"
     if useful is not None and useful < until:
         return Said(f"{reason}; by then it is of no use any more", Action.BRIEF)
     return Said(reason, Action.HOLD, until)
@@ -196,7 +199,11 @@ def _budget(case: Case) -> Said | None:
 
 
 def _wake(case: Case) -> Said | None:
-    asked = "what the owner was told is no longer reported" if case.is_absent else "the script asked to wake the agent"
+    asked = "the script asked to wake the agent"
+    if case.is_absent:
+        asked = "what the owner was told is no longer reported"
+    elif case.finding.retract:
+        asked = "what the owner was told is taken back"
     return Said(f"{asked}, and no rule stands against it", Action.WAKE)
 
 

@@ -55,6 +55,8 @@ def decide(judgement: Judgement, view: View, rules: Rules, now: datetime) -> tup
 
 def _meet(case: Case, known: Known | None) -> Decision:
     """Decide a reported finding against what its key stands for now."""
+    if known is not None and known.retracting:
+        return _come_back(case, known)
     if case.finding.retract:
         return _take_back(case, known)
     if known is None or known.finding.version != case.finding.version:
@@ -68,8 +70,17 @@ def _meet(case: Case, known: Known | None) -> Decision:
     reminded = _remind(case, known)
     if reminded is not None:
         return reminded
-    step = Step("duplicate", "duplicate", _standing(known))
-    return Decision(case.finding, Action.DUPLICATE, Change.SAME, "duplicate", step.reason, known, (step,))
+    return _duplicate(case.finding, known, "duplicate", _standing(known))
+
+
+def _come_back(case: Case, known: Known) -> Decision:
+    """Decide a finding whose retraction waits: nobody was told yet that it was called off."""
+    if case.finding.retract:
+        return _duplicate(case.finding, known, "duplicate", "it is being taken back already")
+    # What left its wake for the retraction was not told in its last version, though perhaps in an earlier one.
+    if _is_told(known) and known.finding.version == case.finding.version:
+        return _duplicate(case.finding, known, "returned", "it is back before anybody was told that it was called off")
+    return apply(case, Change.UPDATE, known)
 
 
 def _remind(case: Case, known: Known) -> Decision | None:
@@ -126,13 +137,12 @@ def _forget(known: Known) -> Decision:
 def _owner_knows(known: Known) -> bool:
     """Whether the owner knows this version, or an earlier one that it replaced."""
     is_reminder = known.state is State.WAKE and known.rule == "remind"
-    return (
-        known.state.was_told
-        or known.state is State.KNOWN
-        or known.sending
-        or is_reminder
-        or known.change is Change.UPDATE
-    )
+    return _is_told(known) or is_reminder or known.change is Change.UPDATE
+
+
+def _is_told(known: Known) -> bool:
+    """Whether the owner knows this version, or is being told of it."""
+    return known.state.was_told or known.state is State.KNOWN or known.sending
 
 
 def _standing(known: Known) -> str:
@@ -150,6 +160,11 @@ def _standing(known: Known) -> str:
     }[known.state]
 
 
+def _duplicate(finding: Finding, known: Known, rule: str, reason: str) -> Decision:
+    step = Step(rule, Action.DUPLICATE, reason)
+    return Decision(finding, Action.DUPLICATE, Change.SAME, rule, reason, known, (step,))
+
+
 def _drop(finding: Finding, change: Change, known: Known | None, reason: str, rule: str = "retract") -> Decision:
     step = Step(rule, Action.DROP, reason)
     return Decision(finding, Action.DROP, change, rule, reason, known, (step,))
@@ -158,11 +173,19 @@ def _drop(finding: Finding, change: Change, known: Known | None, reason: str, ru
 def _follow(known: dict[str, Known], decision: Decision) -> None:
     """Let the next finding of the same run see what this one did."""
     finding, change = decision.finding, decision.change
-    if change in (Change.RETRACTION, Change.WITHDRAWAL):
+    if change is Change.RETRACTION and decision.action is not Action.DROP and decision.known is not None:
+        met = decision.known
+        state = met.state if _is_told(met) else State.WITHDRAWN
+        known[finding.key] = replace(met, state=state, retracting="made by this run")
+    elif change in (Change.RETRACTION, Change.WITHDRAWAL):
         known.pop(finding.key, None)
     elif change is not Change.SAME:
         known[finding.key] = Known("", finding, _state(decision), decision.rule, change=change)
-    elif decision.action is not Action.DUPLICATE and decision.known is not None:
+    elif decision.known is None or finding.retract:
+        return
+    elif decision.action is Action.DUPLICATE:
+        known[finding.key] = replace(decision.known, retracting="")
+    else:
         known[finding.key] = replace(decision.known, state=_state(decision), rule=decision.rule)
 
 

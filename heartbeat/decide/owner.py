@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -34,7 +34,7 @@ class OwnerRule:
     sender: str = ""
     """An address, or `@domain` for exactly that domain; compared with `sender` in the finding's data."""
     pattern: Any = None
-    """Compiled by the package `regex`, whose searches can be limited; searched for in title and body."""
+    """Its `search` takes a text and a time limit; searched for in title and body."""
     until: datetime | None = None
     """It holds before that instant only."""
     to: Urgency | None = None
@@ -61,6 +61,17 @@ class OwnerRule:
         if self.pattern is not None:
             words.append(f"pattern {self.pattern.pattern}")
         return f"rule {self.number} ({', '.join(one_line(word, _SHOWN) for word in words) or 'everything'})"
+
+
+def warm(rules: tuple[OwnerRule, ...], job: str, findings: Iterable[Finding], now: datetime) -> None:
+    """Search for every pattern that will be asked for, so that what is slow is known when it is.
+
+    For the ledger is locked meanwhile; the patterns keep the outcome of slow searches.
+    """
+    searching = [rule for rule in rules if rule.pattern is not None]
+    for finding in findings:
+        for rule in searching:
+            rule.fits(job, finding, now)
 
 
 def muted(rules: tuple[OwnerRule, ...], job: str, finding: Finding, now: datetime) -> str | None:
@@ -126,7 +137,11 @@ def _is_from(wanted: str, data: object) -> bool:
 
 
 def _is_found(pattern: Any, finding: Finding) -> bool:
+    return any(_is_in(text, pattern) for text in (finding.title, finding.body))
+
+
+def _is_in(text: str, pattern: Any) -> bool:
     try:
-        return any(pattern.search(text, timeout=TIME_LIMIT) for text in (finding.title, finding.body))
-    except (TimeoutError, MemoryError, RecursionError):
+        return bool(pattern.search(text, timeout=TIME_LIMIT))
+    except TimeoutError:
         return False

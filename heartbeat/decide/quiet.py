@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
 
-from heartbeat.clock import local
+from heartbeat.clock import local, shown
 from heartbeat.durations import show_duration
 from heartbeat.model import Finding, Overrides, Urgency
 from heartbeat.schedule import Window
@@ -41,9 +41,10 @@ class QuietWindow:
 class QuietHours:
     """When it is quiet, on the wall clock of a zone."""
 
-    windows: tuple[QuietWindow, ...] = ()
+    # Not in the hash, for it is taken for each finding.
+    windows: tuple[QuietWindow, ...] = field(default=(), hash=False)
     zone: tzinfo = UTC
-    holidays: frozenset[date] = frozenset()
+    holidays: frozenset[date] = field(default=frozenset(), hash=False)
     last_call: timedelta | None = timedelta(minutes=30)
     """What would be of no use any more when the quiet ends is told so long before that; None: it is not told."""
     forced_until: datetime | None = None
@@ -59,22 +60,16 @@ class QuietHours:
 
         Windows that touch or overlap are one quiet; see FOLLOWED for one that never ends.
         """
-        if self.loud_until is not None and now < self.loud_until:
-            return None
-        end, reached = None, self._end(now)
-        while reached is not None:
-            end = reached
-            reached = self._end(end) if end - now < FOLLOWED else None
-        return end
+        return _until(self, now)
 
-    def _end(self, instant: datetime) -> datetime | None:
+    def end(self, instant: datetime) -> datetime | None:
         """The latest end of what makes it quiet at an instant."""
-        ends = [end for start, end in self._spans(instant) if start <= instant < end]
+        ends = [end for start, end in self.spans(instant) if start <= instant < end]
         if self.forced_until is not None and instant < self.forced_until:
             ends.append(self.forced_until)
         return max(ends, default=None)
 
-    def _spans(self, instant: datetime) -> Iterator[tuple[datetime, datetime]]:
+    def spans(self, instant: datetime) -> Iterator[tuple[datetime, datetime]]:
         """The windows around an instant."""
         if not self.windows:
             return
@@ -87,7 +82,19 @@ class QuietHours:
                     yield _span(each.window, day.toordinal(), self.zone)
 
 
-@lru_cache(maxsize=1024)
+# Many findings are decided at one moment, and with many windows this is slow.
+@lru_cache(maxsize=64)
+def _until(quiet: QuietHours, now: datetime) -> datetime | None:
+    if quiet.loud_until is not None and now < quiet.loud_until:
+        return None
+    end, reached = None, quiet.end(now)
+    while reached is not None:
+        end = reached
+        reached = quiet.end(end) if end - now < FOLLOWED else None
+    return end
+
+
+@lru_cache(maxsize=8192)  # so many windows on so many days as a quiet is followed
 def _span(window: Window, day: int, zone: tzinfo) -> tuple[datetime, datetime]:
     """From the first passage of its start to the last of its end; the same instant twice when it lies in a gap."""
     end = window.end if window.start < window.end else window.end + _DAY
@@ -104,7 +111,7 @@ def quiet_hold(finding: Finding, quiet: QuietHours, now: datetime) -> tuple[date
         return None, ""
 
     def at(instant: datetime) -> str:
-        return _shown(instant, now, quiet.zone)
+        return shown(instant, now, quiet.zone)
 
     if finding.urgency is Urgency.CRITICAL:
         return None, f"it is critical, which breaks through quiet hours (until {at(end)})"
@@ -121,9 +128,3 @@ def quiet_hold(finding: Finding, quiet: QuietHours, now: datetime) -> tuple[date
     last = useful - last_call
     ahead = show_duration(last_call)
     return last, f"quiet hours until {at(end)}; last call at {at(last)}, {ahead} before it is of no use any more"
-
-
-def _shown(instant: datetime, now: datetime, zone: tzinfo) -> str:
-    """A time of day, with its date if that is not today's."""
-    shown = local(instant, zone)
-    return shown.strftime("%H:%M" if shown.date() == local(now, zone).date() else "%Y-%m-%d %H:%M")

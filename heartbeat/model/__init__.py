@@ -1,7 +1,7 @@
 """The frozen records that travel between the rooms, in the design's words."""
 
 from heartbeat.model.agent import Call, Prefs, Reply, Usage
-from heartbeat.model.brief import Brief, Tally
+from heartbeat.model.brief import Brief, MadeBrief, Tally
 from heartbeat.model.finding import (
     Decision,
     Finding,
@@ -45,6 +45,7 @@ __all__ = [
     "Judgement",
     "Known",
     "LedgerFinding",
+    "MadeBrief",
     "Message",
     "MessageKind",
     "MessageState",

@@ -7,6 +7,9 @@ from datetime import date, datetime
 
 from heartbeat.model.finding import LedgerFinding
 from heartbeat.model.run import Incident
+from heartbeat.model.words import Urgency
+
+_RANKS = list(Urgency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,10 @@ class Brief:
     """What is held, or in a wake that the agent has not accepted: it is still to be told, whatever this brief says."""
     undelivered: tuple[str, ...] = ()
     """Ids of messages that no channel could deliver, and no brief has said so yet."""
+    for_owner: frozenset[str] = frozenset()
+    """Ids of wakes that wait for the owner's channels, not for an agent."""
+    with_agent: tuple[tuple[date, str], ...] = ()
+    """Briefs that an agent has not written up yet: their day, and the agent."""
     tally: Tally = Tally()
     day: date | None = None
     """The owner's day it is the brief of; None: it was asked for."""
@@ -49,3 +56,22 @@ class Brief:
     @property
     def is_empty(self) -> bool:
         return not (self.items or self.incidents or self.undelivered)
+
+    @property
+    def urgency(self) -> Urgency:
+        """As a message: that of its most urgent item, but it breaks through nothing."""
+        least = Urgency.NORMAL if self.incidents or self.undelivered else Urgency.LOW
+        highest = max((least, *(item.finding.urgency for item in self.items)), key=_RANKS.index)
+        return min(highest, Urgency.HIGH, key=_RANKS.index)
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBrief:
+    """A brief that was consumed, as it is kept."""
+
+    id: str
+    at: datetime
+    items: int
+    """So many findings it told of."""
+    day: date | None = None
+    """The owner's day it was the brief of; None: it was asked for."""

@@ -36,6 +36,11 @@ class Finding:
     scope: str = ""
     """What part of the script's field it belongs to: a followed artist, a watched folder."""
 
+    @property
+    def was_snoozed(self) -> bool:
+        """A reminder that comes again because the owner put it off: it says what it said before."""
+        return self.kind == "reminder" and isinstance(self.data, dict) and "snoozed_until" in self.data
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -94,6 +99,8 @@ class Known:
     """The job's options have changed since it was last reported: that it is missing need not mean anything."""
     since: datetime | None = None
     """When it came into this state."""
+    retracting: str = ""
+    """The id of the retraction of it, which nobody was told yet: once told, nothing stands under the key."""
 
 
 @dataclass(frozen=True, slots=True)

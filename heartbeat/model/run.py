@@ -133,6 +133,10 @@ class Incident:
     """How often the owner was sent a message of it."""
     tell_at: datetime | None = None
     """When the next is due; None: never was told, or nothing more is to be said."""
+    faults: int = 0
+    """So many in a row there were; 0 when they are not counted, or it is over."""
+    last_ok_at: datetime | None = None
+    """Its last success before these, if they are counted and there was one."""
 
 
 @dataclass(frozen=True, slots=True)

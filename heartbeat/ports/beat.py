@@ -98,8 +98,9 @@ class BeatLedger(Protocol):
         now: datetime,
         *,
         everything: bool = False,
+        job: str | None = None,
     ) -> tuple[str, ...]:
-        """Decide again what is held and whose time has come, or all that is held: up to a thousand in a transaction.
+        """Decide again what is held (of one job) and due, or all that is held: up to a thousand in a transaction.
 
         *choose* is pure and gives a decision for each finding, in order (change `same`); it is called for each
         transaction that has any, with the past as it stands then. What it wakes for goes into wakes as in `record`.
@@ -112,5 +113,8 @@ class BeatLedger(Protocol):
     def fault(self, subject: str, code: str, message: str, now: datetime) -> Incident | None:
         """Open an incident for *subject*; None when one is open already."""
 
-    def recover(self, subject: str, now: datetime) -> Incident | None:
-        """Resolve the open incident of *subject*, if any."""
+    def recover(self, subject: str, now: datetime, *, closed: str = "") -> Incident | None:
+        """Resolve the open incident of *subject*, if any; *closed* says why, if not because it is well again.
+
+        Then no message calls it well.
+        """

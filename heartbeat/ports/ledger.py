@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from heartbeat.ports.beat import BeatLedger
-from heartbeat.ports.outbox import BriefLedger, MessageLedger, WakeLedger
+from heartbeat.ports.briefs import BriefLedger
+from heartbeat.ports.outbox import MessageLedger, WakeLedger
 from heartbeat.ports.reading import QueueLedger, ReadLedger
 
 

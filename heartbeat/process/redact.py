@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
 from heartbeat.model import Captured, Execution
-from heartbeat.process.spellings import pattern
+from heartbeat.process.spellings import common, pattern
 
 SHORTEST = 6
 """Shorter values are left alone: taking out every `1` or `true` would wreck the output and hide nothing."""
@@ -21,7 +21,7 @@ def redacted(execution: Execution, secrets: Mapping[str, str]) -> Execution:
     """The execution without the values of *secrets*, by name, in what it printed, however they are spelled there."""
     if not (patterns := _patterns(secrets)):
         return execution
-    stdout, stderr = (_stream(stream, patterns) for stream in (execution.stdout, execution.stderr))
+    stdout, stderr = (_stream(stream, patterns, secrets) for stream in (execution.stdout, execution.stderr))
     return replace(execution, stdout=stdout, stderr=stderr)
 
 
@@ -39,10 +39,29 @@ def _patterns(secrets: Mapping[str, str]) -> _Patterns:
     return [(pattern(value), f"[secret {name}]".encode()) for name, value in longest_first if len(value) >= SHORTEST]
 
 
-def _stream(stream: Captured, patterns: _Patterns) -> Captured:
+def _stream(stream: Captured, patterns: _Patterns, secrets: Mapping[str, str]) -> Captured:
     if not stream.dropped:  # a secret may lie across the middle of what is kept in two parts but whole
-        stream = Captured(stream.head + stream.tail)
-    return replace(stream, head=_taken_out(stream.head, patterns), tail=_taken_out(stream.tail, patterns))
+        return Captured(_taken_out(stream.head + stream.tail, patterns))
+    head, tail = _taken_out(stream.head, patterns), _taken_out(stream.tail, patterns)
+    for name, value in secrets.items():
+        # One that was cut in two by what was left out is found by no pattern.
+        for spelled in common(value) if len(value) >= SHORTEST else ():
+            mark = f"[secret {name}]".encode()
+            if size := _begun(head, spelled):
+                head = head[:-size] + mark
+            if size := _begun(tail[::-1], spelled[::-1]):
+                tail = mark + tail[size:]
+    return replace(stream, head=head, tail=tail)
+
+
+def _begun(raw: bytes, spelled: bytes) -> int:
+    """How many bytes at the end of *raw* are the beginning of a secret."""
+    first, start = spelled[:SHORTEST], max(0, len(raw) - len(spelled))
+    while (start := raw.find(first, start)) >= 0:
+        if spelled.startswith(raw[start:]):
+            return len(raw) - start
+        start += 1
+    return 0
 
 
 def _taken_out(raw: bytes, patterns: _Patterns) -> bytes:

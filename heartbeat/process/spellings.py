@@ -19,7 +19,7 @@ _DEEPEST = 15  # backslashes before one character: JSON within JSON doubles them
 def pattern(secret: str) -> re.Pattern[bytes]:
     """Finds the secret however its characters are escaped, each by itself; JSON and addresses leave that to writers."""
     if len(secret) > LONGEST:
-        longest_first = sorted(_common(secret), key=len, reverse=True)
+        longest_first = sorted(common(secret), key=len, reverse=True)
         return re.compile(b"|".join(map(re.escape, longest_first)))
     runs = ((letter, len(list(run))) for letter, run in groupby(secret))
     return re.compile(b"".join(_backslashes(n) if letter == "\\" else _spelled(letter) * n for letter, n in runs))
@@ -78,7 +78,8 @@ def _bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def _common(secret: str) -> set[bytes]:
+def common(secret: str) -> set[bytes]:
+    """The secret as common writers would write it."""
     raw, in_json, in_ascii = _bytes(secret), json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(secret)[1:-1]
     texts = (in_json, in_ascii, in_json.replace("/", r"\/"), in_ascii.replace("/", r"\/"), html.escape(secret))
     return {raw, *map(_bytes, texts), *(write(raw).encode() for write in (quote, quote_plus, _whole))}

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from heartbeat.decide import Rules
 from heartbeat.decide.owner import reminder
-from heartbeat.model import Change, Decision, Run
+from heartbeat.model import Action, Change, Decision, Run, WhenAbsent
 from heartbeat.replay.count import Count
 from heartbeat.replay.outcome import Difference, End, Fate, Replay
 from heartbeat.replay.reported import as_reported
@@ -23,6 +23,10 @@ WARM_UP = timedelta(days=1)
 
 _STAYS = frozenset({"baseline", "fault", "quiet", "retract", "absent", "duplicate"})
 """What the run, or what the ledger knew, decided: the owner's rules were not asked."""
+
+
+_UNSURE = "the job's options changed"
+"""So begins why a finding is forgotten that need not be gone."""
 
 
 def replay(
@@ -79,14 +83,15 @@ class _Walk:
 
     def _decide(self, run: Run, finding_id: str | None, decision: Decision, at: datetime) -> None:
         key = decision.finding.key
-        if decision.change is Change.FORGOTTEN:
-            self._world.let_go(run.job, key)
-            return
         was = happened(run, finding_id, decision, self._end, self._recorded)
         finding = as_reported(decision.finding, decision.trace)
         item = Item(at, run.job, finding_id or "", finding, decision.change, run.id, was)
-        if decision.change is Change.WITHDRAWAL:
+        if decision.change is Change.FORGOTTEN:
+            self._forget(item, decision)
+        elif decision.change is Change.WITHDRAWAL:
             self._withdraw(item)
+        elif decision.rule == "returned":
+            self._come_back(item)
         elif decision.rule in _STAYS:
             self._stay(item)
         elif finding_id is None or was.end is End.UNKNOWN:
@@ -97,7 +102,11 @@ class _Walk:
             self._settle(item, Fate(End.DROPPED, at, "job", "its job does not run under these rules"))
         elif decision.change is Change.SAME:
             self._tell_again(item, decision)
-        elif decision.change is Change.RETRACTION and self._world.keeps(run.job, key):
+        elif (
+            decision.change is Change.RETRACTION
+            and self._world.keeps(run.job, key)
+            and not self._world.owner_knows(run.job, key)
+        ):
             self._world.take_back(run.job, key)
             self._settle(item, Fate(End.NOTHING, at, "retract", "it is taken back before anybody was told"))
         else:
@@ -106,12 +115,36 @@ class _Walk:
     def _stay(self, item: Item) -> None:
         """As it was; and what it replaces is not told any more."""
         if item.change in (Change.NEW, Change.UPDATE, Change.RETRACTION):
-            self._world.take_back(item.job, item.finding.key)
+            self._world.overtake(item.job, item.finding.key, item.change)
+            self._world.comes_back(item.job, item.finding.key)
+        if item.change is Change.RETRACTION:
+            self._world.let_go(item.job, item.finding.key)
         self._settle(item, item.was)
+
+    def _forget(self, item: Item, decision: Decision) -> None:
+        """The key stands for nothing any more: what is held is left to the brief if it ended, else withdrawn."""
+        finding, job = item.finding, item.job
+        if decision.reason.startswith(_UNSURE) or self._recorded.finding(item.finding_id) is None:
+            self._world.let_go(job, finding.key)
+            return
+        is_over = finding.useful_until is not None and finding.useful_until < item.at
+        if is_over or finding.when_absent is WhenAbsent.FORGET or decision.action is Action.BRIEF:
+            self._world.take_back(job, finding.key, End.BRIEF)
+            self._world.let_go(job, finding.key)
+        else:
+            self._withdraw(replace(item, was=replace(item.was, end=End.NOTHING)))
+
+    def _come_back(self, item: Item) -> None:
+        """What was called off is back, and nobody had been told; here it may have been told."""
+        was_called_off = self._world.was_called_off(item.job, item.finding.key)
+        self._world.comes_back(item.job, item.finding.key)
+        if was_called_off and self._known_rules(item.job) is not None:
+            self._world.tell(replace(item, change=Change.NEW))
 
     def _withdraw(self, item: Item) -> None:
         """What nobody had been told was taken back; here it may have been told."""
-        if item.finding_id in self._world.told:
+        has_rules = self._known_rules(item.job) is not None
+        if has_rules and self._world.owner_knows(item.job, item.finding.key):
             self._world.tell(replace(item, change=Change.RETRACTION, finding=replace(item.finding, retract=True)))
         else:
             self._world.take_back(item.job, item.finding.key)
@@ -124,6 +157,9 @@ class _Walk:
                 self._world.tell(item)
             else:
                 self._settle(item, Fate(End.NOTHING, item.at, "duplicate", "it was told already, or is held"))
+            return
+        if self._world.keeps(item.job, item.finding.key):
+            self._settle(item, Fate(End.NOTHING, item.at, "duplicate", "it is held, so there is nothing to remind of"))
             return
         rules = self._rules_of(item.job)
         due = reminder(rules.owner, item.job, item.finding, told_at or item.at, item.at)

@@ -9,7 +9,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+import urllib.parse
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,6 @@ from aiosmtpd.controller import Controller
 
 from heartbeat.channels import _apprise_worker as worker
 from heartbeat.channels import find_channels
-from heartbeat.channels.apprise import parts_of
 from heartbeat.config import Settings
 from heartbeat.errors import ChannelError
 from heartbeat.model import Message, MessageKind, MessageState, Urgency
@@ -255,6 +255,27 @@ def _is_worker(pid: str) -> bool:
 
 def test_each_part_of_an_address_is_a_secret() -> None:
     url = "mailtos://me%40here:pass%2Fword@mail.example.org:587/?to=you@example.org&key=abcdefgh"
-    parts = set(parts_of(url).values())
+    parts = set(worker.parts_of(url))
     assert {"pass%2Fword", "pass/word", "mail.example.org", "abcdefgh", "example.org", "me@here", url} <= parts
     assert not {"mailtos", "587"} & parts
+
+
+@pytest.mark.parametrize("length", [300, 900])
+@pytest.mark.parametrize("spell", [str, str.upper, lambda url: url.replace("/", "%2F"), urllib.parse.quote])
+def test_no_part_of_an_address_survives_a_cut_or_another_spelling(spell: Callable[[str], str], length: int) -> None:
+    secret = ("Tok en-é+" * 200)[:length]
+    url = f"json://user:SuperSecretPw@127.0.0.1/{secret}/last=part?sig=abcdefgh"
+    heard = worker._Heard()
+    for pad in range(worker._LONGEST_ERROR - 4 * length, worker._LONGEST_ERROR, 4 * length // 20):
+        heard.lines = {"x" * pad + spell(url): None}
+        told = worker._told(heard, url).lower()
+        assert len(told) <= worker._LONGEST_ERROR
+        assert not [part for part in ("tok", "secretpw", "last", "abcdefgh") if part in told.replace("[secret", "")]
+
+
+def test_an_error_that_is_long_shows_no_half_of_a_secret(tmp_path: Path) -> None:
+    secret = "Ab3" * 300
+    with pytest.raises(ChannelError) as caught:
+        channel(tmp_path, f"json://127.0.0.1:1/{secret}").send(MESSAGE)
+    assert "Ab3" not in str(caught.value)
+    assert "secret address" in str(caught.value)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from heartbeat.channels import check_channels, find_channels
 from heartbeat.channels import file as module
-from heartbeat.channels import find_channels
 from heartbeat.config import Settings
-from heartbeat.errors import ChannelError
+from heartbeat.errors import ChannelError, Problem
 from heartbeat.model import Message, MessageKind, MessageState, Urgency
 from heartbeat.paths import find_home
 from heartbeat.ports import Channel
@@ -129,3 +129,29 @@ def test_many_at_once_write_whole_blocks(tmp_path: Path) -> None:
     told = [json.loads(line) for line in (tmp_path / "d.jsonl").read_text().splitlines()]
     assert sorted(each["id"] for each in told) == [each.id for each in messages]
     assert all(each["body"] == each["id"].removeprefix("msg_") * 3000 for each in told)
+
+
+def test_a_link_that_leads_to_nothing_yet_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "diary.md").symlink_to("below/real.md")
+    assert problems(tmp_path, "diary.md") == []
+    assert diary(tmp_path, "diary.md").send(MESSAGE)
+    assert (tmp_path / "below/real.md").read_text() == BLOCK
+    assert (tmp_path / "diary.md").is_symlink()
+
+
+@pytest.mark.parametrize("path", ["~nobody/x.md", "$HOME.md", "${HOME}/x.md", "~", "new/", "folder", "round.md"])
+def test_a_path_that_cannot_be_meant_is_refused_by_check(tmp_path: Path, path: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "round.md").symlink_to("round.md")
+    (problem,) = problems(tmp_path, path)
+    assert problem.key == "channels.diary.path"
+
+
+@pytest.mark.parametrize("path", ["~/x.md", "a~b.md", "below/new.md"])
+def test_a_path_that_can_be_written_is_none(tmp_path: Path, path: str) -> None:
+    assert problems(tmp_path, path) == []
+
+
+def problems(folder: Path, path: str) -> list[Problem]:
+    settings = Settings.model_validate({"channels": {"diary": {"kind": "file", "path": path}}})
+    return check_channels(settings, find_home(str(folder), {}), {"HOME": str(folder)}, "config.toml")

@@ -32,7 +32,8 @@ def test_no_text_whatever_forges_a_line_or_a_control(title: str, body: str) -> N
         assert not set("\u202a\u202e\u2066\u2069") & set(text)
         text.encode()
     assert parts.title
-    assert json.loads(as_json(replace(MESSAGE, title=title, body=body)))["title"] == parts.title
+    told = json.loads(as_json(replace(MESSAGE, title=title, body=body)))["title"]
+    assert parts.title in (told, "heartbeat")
 
 
 @pytest.mark.parametrize(
@@ -99,3 +100,23 @@ def test_a_program_gets_every_field_and_the_id_first() -> None:
         "brief_id": None,
         "incident_id": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("wake_id", "trailer", "shown"),
+    [
+        ("wake_1", True, ("A title", "heartbeat why wake_1")),
+        ("wake_1", False, ("heartbeat", "A  title")),
+        (None, True, ("heartbeat", "A  title")),
+    ],
+)
+def test_what_says_the_same_twice_says_it_once(wake_id: str | None, trailer: bool, shown: tuple[str, str]) -> None:
+    message = replace(MESSAGE, body="A  title", wake_id=wake_id)
+    parts = said(message, trailer=trailer)
+    assert (parts.title, parts.body()) == shown
+    told = json.loads(as_json(message))
+    assert (told["title"], told["body"]) == ("A title", "A  title")
+
+
+def test_the_line_about_the_reasons_can_be_left_out() -> None:
+    assert said(replace(MESSAGE, wake_id="wake_1"), trailer=False).body() == "Body."

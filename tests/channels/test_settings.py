@@ -26,7 +26,7 @@ def problems_of(folder: Path, table: str) -> tuple[Problem, ...]:
     ("table", "message"),
     [
         ("kind = 'apprise'", 'kind "apprise" without a url'),
-        ("kind = 'apprise'\nurl = 'ntfy://topic'", "it must be a table"),
+        ("kind = 'apprise'\nurl = 'ntfy://topic'", "cannot keep a secret in"),
         ("kind = 'apprise'\nurl = { file = 'x' }\npath = 'y'", "cannot use path"),
         ("kind = 'command'", 'kind "command" without a command'),
         ("kind = 'command'\ncommand = ['']", "whose first word is empty"),

@@ -206,10 +206,10 @@ def test_the_fifty_jobs_that_missed_most_are_named(ledger: SqliteLedger) -> None
 
 def test_the_brief_of_a_day_is_made_once_with_its_messages_and_its_text(ledger: SqliteLedger) -> None:
     waits(ledger, 0, "k")
-    assert not ledger.has_brief(TODAY)
+    assert not ledger.has_brief(TODAY, at(9))
     brief = issue(ledger, 1)
-    assert ledger.has_brief(TODAY)
-    assert not ledger.has_brief(TODAY + DAY)
+    assert ledger.has_brief(TODAY, at(9))
+    assert not ledger.has_brief(TODAY + DAY, at(9))
     assert brief.day == TODAY
     assert [item.finding.key for item in brief.items] == ["k"]
     assert ledger.brief_text(brief.id) == "2026-06-10: k"
@@ -235,7 +235,7 @@ def test_an_empty_brief_may_be_made_and_not_sent(ledger: SqliteLedger) -> None:
         issued = ledger.issue_brief(day, at(0), to_phone, target=target, empty=False)
         assert issued is not None
         assert issued[1] is None
-        assert ledger.has_brief(day)
+        assert ledger.has_brief(day, at(9))
         assert ledger.brief_text(issued[0].id) == f"{day}: "
     assert ledger.messages() == []
     assert ledger.wakes() == []
@@ -275,7 +275,7 @@ def test_a_brief_that_breaks_is_not_made(ledger: SqliteLedger) -> None:
     waits(ledger, 0, "k")
     with pytest.raises(ZeroDivisionError):
         ledger.issue_brief(TODAY, at(1), broken)
-    assert not ledger.has_brief(TODAY)
+    assert not ledger.has_brief(TODAY, at(9))
     assert stands(ledger)[0] is State.BRIEF
 
 
@@ -286,7 +286,61 @@ def test_the_text_of_an_unknown_brief_is_not_found(ledger: SqliteLedger) -> None
         ledger.brief_text("brief_x")
 
 
+def test_a_brief_of_a_clock_far_ahead_gives_up_its_day(ledger: SqliteLedger) -> None:
+    issue(ledger, 180, TODAY)
+    assert ledger.has_brief(TODAY, at(0))
+    issue(ledger, 24 * 60, TODAY + DAY)
+    assert not ledger.has_brief(TODAY + DAY, at(0))
+    ledger.release_wakes(lambda _owner: True, at(0))
+    assert not ledger.has_brief(TODAY + DAY, at(24 * 60))
+    assert issue(ledger, 24 * 60, TODAY + DAY)
+
+
+def test_a_brief_is_to_be_filed_until_it_stands_in_the_file(ledger: SqliteLedger) -> None:
+    for number, empty in enumerate((True, False)):
+        ledger.issue_brief(TODAY + DAY * number, at(number), to_phone, empty=empty, file=True)
+    ((brief_id, day, said),) = ledger.unfiled_briefs()
+    assert (day, said) == (TODAY, f"{TODAY}: ")
+    assert ledger.prune(at(0) + 9 * DAY, DAY, 10)["briefs"] == 0
+    ledger.enter_filed([brief_id])
+    assert ledger.unfiled_briefs() == []
+
+
 # A brief that does not arrive
+
+
+def test_incidents_and_lost_messages_of_a_brief_that_did_not_arrive_are_in_the_next(ledger: SqliteLedger) -> None:
+    ledger.fault("job:open", "x", "y", at(0))
+    ledger.fault("job:over", "x", "y", at(0))
+    lost = undelivered(ledger, 0)
+    ledger.recover("job:over", at(0.5))
+    issue(ledger, 1)
+    message = ledger.messages()[0]
+    ledger.give_up_message(message.id, "503", at(2))
+    brief = ledger.brief(at(3))
+    assert [incident.subject for incident in brief.incidents] == ["job:open", "job:over"]
+    assert brief.undelivered == (lost, message.id)
+    ledger.retry_message(message.id, at(4))
+    assert ledger.brief(at(5)).is_empty
+    ledger.recover("job:open", at(6))
+    issue(ledger, 7, TODAY + DAY)  # it tells that it is over
+    ledger.give_up_message(message.id, "503", at(8))
+    assert [incident.subject for incident in ledger.brief(at(9)).incidents] == ["job:over"]
+
+
+def test_a_brief_that_could_not_be_shown_is_told_by_the_next(ledger: SqliteLedger) -> None:
+    waits(ledger, 0, "k")
+    ledger.fault("job:open", "x", "y", at(0))
+    ledger.give_back_brief(ledger.consume_brief(at(1)).id, "no room", at(2))
+    brief = ledger.brief(at(3))
+    assert ([item.finding.key for item in brief.items], len(brief.incidents)) == (["k"], 1)
+
+
+def test_a_brief_that_waits_for_its_agent_is_named(ledger: SqliteLedger) -> None:
+    wake_id = written_up(ledger)
+    assert ledger.brief(at(2)).with_agent == ((TODAY, "claude"),)
+    ledger.settle_wake(wake_id, Reply("Good morning"), [], at(3))
+    assert ledger.brief(at(4)).with_agent == ()
 
 
 def test_what_a_brief_told_that_did_not_arrive_is_in_the_next(ledger: SqliteLedger) -> None:
@@ -379,8 +433,8 @@ def test_pruning_keeps_the_latest_brief_and_that_of_the_latest_day(ledger: Sqlit
         waits(ledger, minute, f"k{minute}")
         ledger.consume_brief(at(minute))
     assert ledger.prune(at(0) + 9 * DAY, DAY, 10)["briefs"] == 3
-    assert ledger.has_brief(TODAY + DAY * 2)
-    assert not ledger.has_brief(TODAY + DAY)
+    assert ledger.has_brief(TODAY + DAY * 2, at(9))
+    assert not ledger.has_brief(TODAY + DAY, at(9))
     assert ledger.brief(at(5)).since == at(4)
 
 

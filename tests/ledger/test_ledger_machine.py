@@ -79,7 +79,8 @@ class Row:
     wake: str | Target | None = None
     """While a run is followed, whom the wake that it goes into is for."""
     until: datetime | None = None
-    is_update: bool = False
+    change: Change = Change.NEW
+    version: str = ""
     times_due: int = 0
     """How often it was to be told."""
     was_told: bool = False
@@ -107,12 +108,33 @@ class Model:
     wakes: dict[str, Carried] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
 
-    def add(self, key: str, report: Report, until: datetime, *, current: bool = True, is_update: bool = False) -> None:
-        row = Row(len(self.rows), key, State.DROPPED, is_update=is_update, times_due=1)
+    def add(self, key: str, report: Report, until: datetime, change: Change) -> None:
+        row = Row(len(self.rows), key, State.DROPPED, change=change, version=report.version, times_due=1)
         row.put(STATE_OF[report.action], report.target, until)
+        if change is not Change.NEW and report.action is not Action.DROP:
+            for earlier in self.versions(row):
+                self.take_back(earlier)
         self.rows.append(row)
-        if current:
+        if change is not Change.RETRACTION:
             self.current[key] = row
+
+    def versions(self, row: Row) -> list[Row]:
+        """Those of its key before it, since it was new."""
+        before = [other for other in self.rows if other.key == row.key and other.number < row.number]
+        new = max((other.number for other in before if other.change is Change.NEW), default=0)
+        return [other for other in before if other.number >= new]
+
+    def come_back(self, key: str) -> Row | None:
+        """What its key stands for: if nobody was told of its retraction, what that took back."""
+        waiting = [row for row in self.rows if row.key == key and row.change is Change.RETRACTION]
+        waiting = [row for row in waiting if row.state in WAITING and not self.is_sending(row)]
+        if key in self.current or not waiting:
+            return self.current.get(key)
+        waiting[-1].put(State.WITHDRAWN)
+        versions = [row for row in self.versions(waiting[-1]) if row.change is not Change.RETRACTION]
+        told = [row for row in versions if row.was_told or self.is_sending(row)]
+        self.current[key] = (told or versions)[-1]
+        return self.current[key]
 
     def is_sending(self, row: Row) -> bool:
         return isinstance(row.wake, str) and self.wakes[row.wake].state == "sending"
@@ -123,7 +145,10 @@ class Model:
             row.put(State.WITHDRAWN)
 
     def owner_knows(self, row: Row) -> bool:
-        return row.was_told or row.is_update or self.is_sending(row)
+        return row.was_told or row.change is Change.UPDATE or self.is_sending(row)
+
+    def is_told(self, row: Row) -> bool:
+        return row.state in (State.TOLD, State.BRIEFED) or self.is_sending(row)
 
     def in_wake(self, wake: str) -> list[Row]:
         return [row for row in self.rows if row.wake == wake]
@@ -132,7 +157,7 @@ class Model:
         return [wake for wake, carried in self.wakes.items() if carried.state == state]
 
     def is_replaced(self, row: Row) -> bool:
-        return any(other.key == row.key and other.number > row.number for other in self.rows)
+        return any(self.is_newer(other, row) for other in self.rows)
 
     def waiting_for(self, target: Target) -> str | None:
         """The wake that what is told the target now shares."""
@@ -142,6 +167,27 @@ class Model:
             if self.wakes[wake].target == target and not (self.wakes[wake].was_tried or self.wakes[wake].is_brief)
         ]
         return shared[-1] if shared else None
+
+    def shed(self, wake: str) -> None:
+        """Withdraw what was replaced meanwhile; what came in place of a retraction changes what the owner believes."""
+        replaced = [row for row in self.in_wake(wake) if self.is_replaced(row)]
+        for row in replaced:
+            row.put(State.WITHDRAWN)
+        for row in replaced:
+            newer = next((other for other in self.rows if self.is_newer(other, row)), None)
+            if row.change is Change.RETRACTION and newer is not None and newer.change is Change.NEW:
+                newer.change = Change.UPDATE
+
+    def is_newer(self, other: Row, row: Row) -> bool:
+        is_gone = other.state in (State.DROPPED, State.WITHDRAWN)
+        return other.key == row.key and other.number > row.number and not is_gone
+
+    def postpone(self, wake: str) -> None:
+        """It waits again, without what was replaced meanwhile; what then carries nothing is cancelled."""
+        self.wakes[wake].state = "pending"
+        self.shed(wake)
+        if not self.wakes[wake].is_brief and not self.in_wake(wake):
+            self.wakes[wake].state = "cancelled"
 
     def tell(self, rows: Iterable[Row], state: State) -> None:
         for row in rows:
@@ -158,7 +204,6 @@ class LedgerMachine(RuleBasedStateMachine):
         self.now = T0
         self.day = date(2026, 6, 10)
         self.model = Model()
-        self.versions: dict[str, str] = {}
         self.told: Counter[str] = Counter()
 
     @initialize()
@@ -190,13 +235,15 @@ class LedgerMachine(RuleBasedStateMachine):
                 self.follow_report(report)
 
     def follow_report(self, report: Report) -> None:
-        row, until = self.model.current.get(report.key), self.now + timedelta(minutes=report.minutes)
-        if row is None or self.versions[report.key] != report.version:
-            is_update = row is not None and self.model.owner_knows(row)
+        returns = report.key not in self.model.current
+        row, until = self.model.come_back(report.key), self.now + timedelta(minutes=report.minutes)
+        if row is None or row.version != report.version or (returns and not self.model.is_told(row)):
+            change = Change.UPDATE if row is not None and (returns or self.model.owner_knows(row)) else Change.NEW
             if row is not None:
                 self.model.take_back(row)
-            self.versions[report.key] = report.version
-            self.model.add(report.key, report, until, is_update=is_update)
+            self.model.add(report.key, report, until, change)
+        elif returns:
+            return
         elif (row.state, report.action) in AGAIN and not self.model.is_sending(row):
             row.times_due += row.state.was_told
             row.put(STATE_OF[report.action], report.target, until)
@@ -208,6 +255,8 @@ class LedgerMachine(RuleBasedStateMachine):
         def choose(view: View) -> Plan:
             known = view.known.get(key)
             finding = Finding(key, key, retract=True)
+            if known is not None and known.retracting:
+                return Plan((Decision(finding, Action.DUPLICATE, Change.SAME, "duplicate", "", known),))
             if known is None:
                 return Plan((Decision(finding, Action.DROP, Change.RETRACTION, "retract", ""),))
             if known.state.was_told or known.sending or known.change is Change.UPDATE:
@@ -217,7 +266,7 @@ class LedgerMachine(RuleBasedStateMachine):
         with self.followed(lambda: self.run(choose, JOBS[key])):
             row = self.model.current.pop(key, None)
             if row is not None and self.model.owner_knows(row):
-                self.model.add(key, Report(key, "", action, whom, 0), self.now, current=False)
+                self.model.add(key, Report(key, "", action, whom, 0), self.now, Change.RETRACTION)
             if row is not None:
                 self.model.take_back(row)
 
@@ -227,8 +276,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
         def choose(view: View) -> Plan:
             known = view.known.get(key)
-            gone = known and Decision(known.finding, Action.DROP, Change.FORGOTTEN, "absent", "", known)
-            return Plan((gone,) if gone else ())
+            if known is None or known.retracting:
+                return Plan()
+            return Plan((Decision(known.finding, Action.DROP, Change.FORGOTTEN, "absent", "", known),))
 
         self.run(choose, JOBS[key])
         self.model.current.pop(key, None)
@@ -295,18 +345,19 @@ class LedgerMachine(RuleBasedStateMachine):
         elif end == "give_up":
             carried.state = "failed"
             self.ledger.give_up_wake(wake, "gone", self.now)
+            self.model.shed(wake)
             for row in self.model.in_wake(wake):
-                row.put(State.WITHDRAWN if self.model.is_replaced(row) else State.BRIEF)
+                row.put(State.BRIEF)
         else:
-            carried.state = "pending"
             outcome = "held" if end == "held" else "failed"
             self.ledger.postpone_wake(wake, "503", self.now + timedelta(minutes=3), self.now, outcome=outcome)
+            self.model.postpone(wake)
 
     @rule()
     def release(self) -> None:
         for wake in self.ledger.release_wakes(lambda owner: owner == "lives", self.now):
             assert self.model.wakes[wake].state == "sending"
-            self.model.wakes[wake].state = "pending"
+            self.model.postpone(wake)
 
     @precondition(lambda self: self.model.in_state("pending"))
     @rule(data=st.data(), whom=TARGETS, minutes=MINUTES)
@@ -348,7 +399,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert not has_any
             return
         assert has_any
-        self.model.holds.pop(carried.target.agent, None)
+        self.model.holds.clear()
         carried.state = "pending"
         for row in rows:
             row.put(State.WAKE, wake)
@@ -366,7 +417,9 @@ class LedgerMachine(RuleBasedStateMachine):
         else:
             self.ledger.hold_agent(agent, until, "429", self.now)
             if before is None or before.until < until or before.since > self.now:
-                self.model.holds[agent] = Hold(agent, until, "429", self.now)
+                goes_on = before is not None and before.since <= self.now <= before.until + timedelta(hours=1)
+                since = before.since if before is not None and goes_on else self.now
+                self.model.holds[agent] = Hold(agent, until, "429", since)
 
     @rule(whom=st.none() | TARGETS)
     def brief(self, whom: Target | None) -> None:
@@ -496,6 +549,12 @@ def meet(known: dict[str, Known], report: Report, now: datetime) -> Decision:
     met = known.get(report.key)
     finding = Finding(report.key, report.key, report.version)
     action, until = report.action, now + timedelta(minutes=report.minutes)
+    if met is not None and met.retracting and (not is_told(met) or met.finding.version != report.version):
+        known[report.key] = Known("", finding, STATE_OF[action], action.value, change=Change.UPDATE)
+        return Decision(finding, action, Change.UPDATE, action.value, "", met, until=until, target=report.target)
+    if met is not None and met.retracting:
+        known[report.key] = replace(met, retracting="")
+        return Decision(finding, Action.DUPLICATE, Change.SAME, "returned", "", met)
     if met is not None and met.finding.version == report.version:
         if (met.state, action) in AGAIN and not met.sending:
             known[report.key] = replace(met, state=STATE_OF[action], change=owner_knows(met))
@@ -504,6 +563,10 @@ def meet(known: dict[str, Known], report: Report, now: datetime) -> Decision:
     change = owner_knows(met) if met is not None else Change.NEW
     known[report.key] = Known("", finding, STATE_OF[action], action.value, change=change)
     return Decision(finding, action, change, action.value, "", met, until=until, target=report.target)
+
+
+def is_told(known: Known) -> bool:
+    return known.state.was_told or known.sending
 
 
 def owner_knows(known: Known) -> Change:

@@ -290,6 +290,20 @@ def test_who_cancels_a_message_knows_what_it_tells(ledger: SqliteLedger) -> None
     assert ledger.brief(at(10)).undelivered == ()
 
 
+@pytest.mark.parametrize("expired", [False, True])
+def test_who_cancels_the_last_message_after_another_channel_failed_gives_it_to_the_brief(
+    ledger: SqliteLedger, expired: bool
+) -> None:
+    fails, cancelled, third = told(ledger, 0, "k", channels=("phone", "mail", "diary"))
+    ledger.give_up_message(fails, "503", at(9), expired=expired)
+    ledger.cancel_message(cancelled, "no", at(9))
+    assert stands(ledger) == TOLD
+    ledger.cancel_message(third, "no", at(9))
+    assert stands(ledger) == GIVEN_BACK
+    ledger.retry_message(third, at(10))
+    assert stands(ledger) == TOLD
+
+
 def test_a_retried_message_tells_what_waits_for_the_brief_itself(ledger: SqliteLedger) -> None:
     (message_id,) = told(ledger, 0, "k")
     ledger.give_up_message(message_id, "503", at(9))

@@ -198,7 +198,8 @@ class MessagesMachine(RuleBasedStateMachine):
         for row in self.ledger.findings(limit=1000):
             carrying = [message for message in messages if carries(message, row)]
             if row.state is State.TOLD or (row.state is State.BRIEFED and carrying):
-                assert {message.state for message in carrying} & {*WAITS, *ARRIVED, MessageState.CANCELLED}
+                states = {message.state for message in carrying}
+                assert states & {*WAITS, *ARRIVED} or states == {MessageState.CANCELLED}
             else:
                 # To be told by the next brief, or read in one on demand.
                 assert row.state in (State.BRIEF, State.BRIEFED)

@@ -339,7 +339,12 @@ def test_of_two_holds_of_an_agent_the_one_that_lasts_longer_stays(ledger: Sqlite
     claude, codex = Hold("claude", at(60), "429", at(0)), Hold("codex", at(5), "x", at(1))
     assert ledger.past(at(9)).holds == {"claude": claude, "codex": codex}
     ledger.hold_agent("claude", at(61), "limit", at(2))
-    assert ledger.past(at(9)).holds["claude"] == Hold("claude", at(61), "limit", at(2))
+    # It goes on from the one before: the agent was not well in between.
+    assert ledger.past(at(9)).holds["claude"] == Hold("claude", at(61), "limit", at(0))
+    ledger.hold_agent("claude", at(300), "limit", at(121))
+    assert ledger.past(at(130)).holds["claude"].since == at(0)
+    ledger.hold_agent("claude", at(900), "limit", at(361))
+    assert ledger.past(at(400)).holds["claude"].since == at(361)
 
 
 def test_a_hold_entered_by_a_clock_since_set_back_gives_way(ledger: SqliteLedger) -> None:
@@ -359,14 +364,14 @@ def test_ending_a_hold_says_whether_it_still_lasted(ledger: SqliteLedger, minute
     assert list(ledger.past(at(0)).holds) == ["codex"]
 
 
-def test_retrying_a_wake_ends_the_hold_of_its_agent_only(ledger: SqliteLedger) -> None:
+def test_retrying_a_wake_ends_every_hold(ledger: SqliteLedger) -> None:
     for agent in ("claude", "codex"):
         ledger.hold_agent(agent, at(60), "429", at(0))
     wake_id = wake(ledger)
     ledger.defer_wake(wake_id, "on hold", at(60))
     ledger.retry_wake(wake_id, at(1))
     assert ledger.due_wakes(at(1)) == [wake_id]
-    assert list(ledger.past(at(1)).holds) == ["codex"]
+    assert list(ledger.past(at(1)).holds) == []
 
 
 def test_a_retry_that_is_refused_leaves_the_hold(ledger: SqliteLedger) -> None:
@@ -532,3 +537,51 @@ def test_many_wakes_that_wait_do_not_make_a_run_write_them_again(ledger: SqliteL
         changes = db.total_changes - before
     assert ledger.past(at(1)).joinable == {Target(f"agent-{number}") for number in range(50) if number != 7}
     assert changes < 15
+
+
+# Replaced while it was with the agent
+
+
+@pytest.mark.parametrize("end", ["postponed", "held", "released", "given up"])
+def test_what_was_replaced_while_it_was_with_the_agent_leaves_its_wake_when_that_fails(
+    ledger: SqliteLedger, end: str
+) -> None:
+    (wake_id,) = enter(ledger, 0, decided("k", version="1"), decided("other"))
+    begun(ledger, wake_id, 1)
+    (newer,) = run(ledger, 2, lambda view: [decided("k", Action.WAKE, Change.UPDATE, view, version="2")])
+    if end == "released":
+        assert ledger.release_wakes(lambda _owner: False, at(3)) == [wake_id]
+    elif end == "given up":
+        ledger.give_up_wake(wake_id, "503", at(3))
+    else:
+        ledger.postpone_wake(wake_id, "503", at(9), at(3), outcome="held" if end == "held" else "failed")
+    rows = ledger.findings(key="k")
+    assert [(row.state, row.rule, row.wake_id) for row in rows] == [
+        (State.WAKE, "wake", newer),
+        (State.WITHDRAWN, "replaced", wake_id),
+    ]
+    assert row_of(ledger, "other").state is (State.BRIEF if end == "given up" else State.WAKE)
+    assert ledger.wake(wake_id).state == ("failed" if end == "given up" else "pending")
+
+
+@pytest.mark.parametrize("action", [Action.HOLD, Action.BRIEF, Action.DROP])
+def test_a_wake_that_fails_keeps_what_has_nothing_newer_to_tell(ledger: SqliteLedger, action: Action) -> None:
+    wake_id = wake(ledger)
+    begun(ledger, wake_id, 1)
+    run(ledger, 2, lambda view: [decided("k", action, Change.UPDATE, view, version="2", until=at(60))])
+    ledger.postpone_wake(wake_id, "503", at(9), at(3))
+    assert ledger.wake(wake_id).state == ("pending" if action is Action.DROP else "cancelled")
+
+
+def test_many_keys_are_known_with_what_is_being_retracted(ledger: SqliteLedger) -> None:
+    keys = [f"k{number}" for number in range(1001)]
+    settled(ledger, 0, *keys)
+    run(ledger, 1, lambda view: [decided(key, Action.BRIEF, Change.RETRACTION, view, retract=True) for key in keys])
+    known = ledger.view("job", [*keys, "never seen"], at(2)).known
+    assert {key: (each.state, bool(each.retracting)) for key, each in known.items()} == dict.fromkeys(
+        keys, (State.TOLD, True)
+    )
+    assert ledger.view("job", [], at(2)).known == {}
+    assert ledger.view("another job", keys, at(2)).known == {}
+    ledger.consume_brief(at(3))
+    assert ledger.view("job", keys, at(4)).known == {}

@@ -168,3 +168,17 @@ def test_a_secret_is_taken_out_of_every_text_of_a_record_and_of_nothing_else() -
 def test_a_record_is_left_as_it_is_without_secrets() -> None:
     record = Record("a", Word.HUNTER, {})
     assert without(record, {"S": "a"}) is record
+
+
+@pytest.mark.parametrize("kept", [6, 9, 12])
+@pytest.mark.parametrize("spelled", ["pass/word=12", "pass\\/word=12", "pass%2Fword%3D12"])
+def test_a_secret_that_was_cut_in_two_by_what_was_left_out_is_not_shown_by_half(spelled: str, kept: int) -> None:
+    raw = spelled.encode()
+    cut = Captured(b"a " + raw[:kept], raw[-kept:] + b" z", 1000)
+    found = redacted(Execution(AT, AT, 0, stdout=cut), {"KEY": "pass/word=12"}).stdout
+    assert (found.head, found.tail) == (b"a [secret KEY]", b"[secret KEY] z")
+
+
+def test_what_only_looks_like_the_beginning_of_a_secret_stays() -> None:
+    cut = Captured(b"passwor pass/wo!", b"!rd=12", 1000)
+    assert redacted(Execution(AT, AT, 0, stdout=cut), {"KEY": "pass/word=12"}).stdout == cut

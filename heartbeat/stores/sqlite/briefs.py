@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from heartbeat.clock import from_text, new_id, to_text
-from heartbeat.model import Brief, FindingEvent, State
+from heartbeat.model import OWNER, Brief, FindingEvent, State
 from heartbeat.stores.sqlite import findings, tallies
 from heartbeat.stores.sqlite.rows import instant, read_incident, read_ledger_finding, reader, text
 
@@ -23,6 +23,15 @@ _INCIDENTS = """
 _UNDELIVERED = """
     SELECT id FROM messages WHERE told = 0 AND state IN ('failed', 'expired') AND created_at >= ?
     ORDER BY created_at, rowid"""
+_UNSETTLED = "FROM wakes {join} WHERE wakes.state IN ('pending', 'sending')"
+_WITH_AGENT = f"""
+    SELECT coalesce(day, substr(until, 1, 10)) AS day, agent
+    {_UNSETTLED.format(join="JOIN briefs ON briefs.id = wakes.brief_id")} ORDER BY wakes.rowid"""
+_FOR_OWNER = f"SELECT id {_UNSETTLED.format(join='')} AND agent = ?"
+_TELL_INCIDENT = """
+    UPDATE incidents SET open_told = 1, open_brief = CASE WHEN open_told THEN open_brief ELSE :brief END,
+    resolve_told = resolved_at IS NOT NULL, resolve_brief = CASE WHEN resolved_at IS NOT NULL THEN :brief END
+    WHERE id = :id"""
 # One that is dated ahead was made under a clock that was wrong.
 _BEFORE = "SELECT until FROM briefs WHERE until <= ? ORDER BY until DESC LIMIT 1"
 
@@ -40,6 +49,8 @@ def read(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief
         incidents=tuple(map(read_incident, db.execute(_INCIDENTS, (after,)))),
         waiting=tuple(findings.waiting(db, WAITING)),
         undelivered=tuple(row["id"] for row in db.execute(_UNDELIVERED, (after,))),
+        for_owner=frozenset(row["id"] for row in db.execute(_FOR_OWNER, (OWNER,))),
+        with_agent=tuple(map(_read_with_agent, db.execute(_WITH_AGENT))),
         tally=tallies.count(db, last or now - _LOOK_BACK, now),
     )
 
@@ -47,6 +58,11 @@ def read(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief
 @reader
 def _read_until(row: sqlite3.Row) -> datetime:
     return from_text(row["until"])
+
+
+@reader
+def _read_with_agent(row: sqlite3.Row) -> tuple[date, str]:
+    return date.fromisoformat(row["day"]), row["agent"]
 
 
 def consume(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Brief:
@@ -57,17 +73,17 @@ def consume(db: sqlite3.Connection, now: datetime, since: datetime | None) -> Br
     return brief
 
 
-def enter(db: sqlite3.Connection, brief: Brief, said: str = "") -> None:
-    """What is in it is told from now on."""
+def enter(db: sqlite3.Connection, brief: Brief, said: str = "", *, file: bool = False) -> None:
+    """What is in it is told from now on; with *file* it is still to be written to one."""
     day = brief.day and brief.day.isoformat()
+    columns = (brief.id, instant(brief.since), to_text(brief.until), len(brief.items), day, text(said), brief.urgency)
     db.execute(
-        "INSERT INTO briefs (id, since, until, items, day, text) VALUES (?, ?, ?, ?, ?, ?)",
-        (brief.id, instant(brief.since), to_text(brief.until), len(brief.items), day, text(said)),
+        "INSERT INTO briefs (id, since, until, items, day, text, urgency, file) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*columns, "due" if file else None),
     )
     event = FindingEvent(brief.until, State.BRIEFED, "brief", "a brief told of it", brief_id=brief.id)
     findings.move(db, [item.id for item in brief.items], event)
+    db.executemany(_TELL_INCIDENT, [{"id": incident.id, "brief": brief.id} for incident in brief.incidents])
     db.executemany(
-        "UPDATE incidents SET open_told = 1, resolve_told = resolved_at IS NOT NULL WHERE id = ?",
-        [(incident.id,) for incident in brief.incidents],
+        "UPDATE messages SET told = 1, told_brief = ? WHERE id = ?", [(brief.id, each) for each in brief.undelivered]
     )
-    db.executemany("UPDATE messages SET told = 1 WHERE id = ?", [(each,) for each in brief.undelivered])

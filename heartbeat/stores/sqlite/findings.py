@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from heartbeat.clock import new_id
 from heartbeat.errors import NotFound
-from heartbeat.model import Change, Finding, FindingEvent, Known, LedgerFinding, State
+from heartbeat.model import Change, Finding, FindingEvent, LedgerFinding, State
 from heartbeat.stores.sqlite.rows import (
     finding_columns,
     from_trace,
     instant,
     one_of,
     read_event,
-    read_finding,
     read_ledger_finding,
-    reader,
     text,
-    when,
 )
 
 _INSERT = """
@@ -33,44 +30,6 @@ _INSERT = """
         :run_id, :wake_id, :held_until, :title, :kind, :body, :urgency, :useful_until, :starts_at, :occurred_at,
         :source, :url, :origin, :when_absent, :absences, :scope, :data
     )"""
-_CURRENT = """
-    SELECT findings.*, wakes.state IS 'sending' AND findings.state = 'wake' AS sending,
-    (SELECT at FROM finding_events WHERE finding_id = findings.id ORDER BY rowid DESC LIMIT 1) AS since,
-    findings.state IN ('wake', 'held', 'brief', 'dropped') AND EXISTS (
-        SELECT 1 FROM finding_events WHERE finding_id = findings.id AND state IN ('told', 'briefed')
-    ) AS reminds
-    FROM findings LEFT JOIN wakes ON wakes.id = findings.wake_id
-    WHERE findings.job = ? AND findings.current = 1 AND """
-_TO_MISS = f"{_CURRENT} findings.when_absent <> 'keep'"
-_KEYS_AT_ONCE = 500
-
-
-def known(db: sqlite3.Connection, job: str, keys: Collection[str]) -> dict[str, Known]:
-    """What *keys* of a job stand for now, and every other key whose absence means something."""
-    rows = db.execute(_TO_MISS, (text(job),)).fetchall()
-    stored = sorted({text(key) for key in keys})
-    for start in range(0, len(stored), _KEYS_AT_ONCE):
-        some = stored[start : start + _KEYS_AT_ONCE]
-        # As parameters: SQLite's JSON functions end a text at its first NUL.
-        marks = ", ".join("?" * len(some))
-        rows += db.execute(f"{_CURRENT} findings.key IN ({marks})", (text(job), *some))
-    return {item.finding.key: item for item in map(_read_known, rows)}
-
-
-@reader
-def _read_known(row: sqlite3.Row) -> Known:
-    return Known(
-        finding_id=row["id"],
-        finding=read_finding(row),
-        state=State(row["state"]),
-        rule=row["rule"],
-        sending=bool(row["sending"]),
-        # What waits as a reminder cannot be taken back in silence: the owner was told it before.
-        change=Change.UPDATE if row["reminds"] else Change(row["change"]),
-        missed=row["missed"],
-        unsure=bool(row["unsure"]),
-        since=when(row["since"]),
-    )
 
 
 def insert(
@@ -141,18 +100,32 @@ def _held_until(event: FindingEvent, until: datetime | None) -> str | None:
 
 
 def touch(db: sqlite3.Connection, reported: Iterable[tuple[str, Finding]], at: datetime) -> None:
-    """They were reported again: what is told stays as it was, what their absence means is as the script says now."""
+    """They were reported again: what is told stays as it was, what their absence means is as the script says now.
+
+    One that is held, and is of use for another time now, is due to be decided again.
+    """
     db.executemany(
-        "UPDATE findings SET last_seen_at = ?, missed = 0, unsure = 0, useful_until = ?, when_absent = ?, "
-        "absences = ?, source = ?, scope = ? WHERE id = ?",
+        "UPDATE findings SET last_seen_at = :at, missed = 0, unsure = 0, when_absent = :absent, absences = :absences, "
+        "source = :source, scope = :scope, useful_until = :useful, held_until = CASE "
+        "WHEN held_until IS NOT NULL AND useful_until IS NOT :useful THEN :at ELSE held_until END WHERE id = :id",
         [
-            (
-                *(instant(at), instant(finding.useful_until), finding.when_absent, finding.absences),
-                *(text(finding.source), text(finding.scope), finding_id),
-            )
+            {
+                "at": instant(at),
+                "useful": instant(finding.useful_until),
+                "absent": finding.when_absent,
+                "absences": finding.absences,
+                "source": text(finding.source),
+                "scope": text(finding.scope),
+                "id": finding_id,
+            }
             for finding_id, finding in reported
         ],
     )
+
+
+def weigh(db: sqlite3.Connection, finding_id: str, finding: Finding) -> None:
+    """It is as urgent as it was reported now."""
+    db.execute("UPDATE findings SET urgency = ? WHERE id = ?", (finding.urgency, finding_id))
 
 
 def miss(db: sqlite3.Connection, finding_ids: Iterable[str]) -> None:
@@ -173,14 +146,19 @@ def retire(db: sqlite3.Connection, finding_id: str) -> None:
     db.execute("UPDATE findings SET current = 0 WHERE id = ?", (finding_id,))
 
 
+def restore(db: sqlite3.Connection, finding_id: str) -> None:
+    """It is what its key stands for again."""
+    db.execute("UPDATE findings SET current = 1 WHERE id = ?", (finding_id,))
+
+
 def replaced(db: sqlite3.Connection, finding_ids: Iterable[str]) -> set[str]:
-    """Those whose key has had something newer to tell: an update, a retraction, a return."""
+    """Those whose key has had something newer that was told, or is to be: an update, a retraction, a return."""
     return {
         finding_id
         for finding_id in finding_ids
         if db.execute(
             "SELECT 1 FROM findings AS old JOIN findings AS new ON new.key = old.key AND new.job = old.job "
-            "AND new.rowid > old.rowid WHERE old.id = ?",
+            "AND new.rowid > old.rowid AND new.state NOT IN ('dropped', 'withdrawn') WHERE old.id = ?",
             (finding_id,),
         ).fetchone()
     }

@@ -11,7 +11,7 @@ from heartbeat.model import Action, Decision, FindingEvent, LedgerFinding, Past,
 from heartbeat.stores.sqlite import findings, past
 from heartbeat.stores.sqlite.joining import Joining
 from heartbeat.stores.sqlite.plans import STATES
-from heartbeat.stores.sqlite.rows import read_ledger_finding
+from heartbeat.stores.sqlite.rows import read_ledger_finding, text
 
 BATCH = 1000
 """Decided in one transaction, so that nobody waits for the ledger longer than a moment."""
@@ -20,11 +20,12 @@ _AFTER_ALL = "~"  # after every instant, as text
 Choose = Callable[[Sequence[LedgerFinding], Past], Sequence[Decision]]
 
 
-def due(db: sqlite3.Connection, now: datetime, *, everything: bool) -> Iterator[list[str]]:
+def due(db: sqlite3.Connection, now: datetime, *, everything: bool, job: str | None = None) -> Iterator[list[str]]:
     """The ids of what is held and due, or of all that is held, by the instants until which it is, in batches."""
     rows = db.execute(
-        "SELECT id FROM findings WHERE held_until <= ? ORDER BY held_until, rowid",
-        (_AFTER_ALL if everything else to_text(now),),
+        "SELECT id FROM findings WHERE held_until <= :until AND (:job IS NULL OR job = :job) "
+        "ORDER BY held_until, rowid",
+        {"until": _AFTER_ALL if everything else to_text(now), "job": job and text(job)},
     )
     ids = [row["id"] for row in rows]
     return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))

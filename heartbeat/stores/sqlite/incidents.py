@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from heartbeat.clock import new_id, to_text
 from heartbeat.model import FaultChange, Incident, Streak
-from heartbeat.stores.sqlite.rows import instant, read_incident, read_streak, text
+from heartbeat.stores.sqlite.rows import instant, read_incident, read_streak, reader, text, when
+
+_CALM, _HEARD = timedelta(hours=1), timedelta(days=1)
+_FLAPS = """
+    SELECT max(resolved_at) > :calm AND max(CASE WHEN told > 0 THEN resolved_at END) > :heard AS flaps
+    FROM incidents WHERE subject = :subject"""
+_LATEST = """
+    SELECT incidents.*, streaks.faults, streaks.last_ok_at FROM incidents
+    LEFT JOIN streaks ON streaks.subject = incidents.subject AND incidents.resolved_at IS NULL
+    WHERE incidents.resolved_at IS NULL OR NOT ? ORDER BY incidents.rowid DESC LIMIT ?"""
 
 
 def streaks(db: sqlite3.Connection, job: str) -> dict[str, Streak]:
@@ -39,29 +49,40 @@ def apply(db: sqlite3.Connection, change: FaultChange, now: datetime) -> None:
 
 
 def open_(db: sqlite3.Connection, subject: str, code: str, message: str, now: datetime) -> Incident | None:
-    """The incident that now is open, of which the owner is to hear at once; None when one was."""
-    incident = Incident(new_id("inc", now), text(subject), code, text(message), now, tell_at=now)
+    """The incident that now is open, and when the owner is to hear of it: at once; None when one was open.
+
+    A subject that comes and goes, of which the owner heard lately, is told of when it has failed for long.
+    """
+    lately = {"subject": text(subject), "calm": to_text(now - _CALM), "heard": to_text(now - _HEARD)}
+    tell_at = now + _CALM if db.execute(_FLAPS, lately).fetchone()["flaps"] else now
+    incident = Incident(new_id("inc", now), text(subject), code, text(message), now, tell_at=tell_at)
     entered = db.execute(
         "INSERT INTO incidents (id, subject, code, message, opened_at, tell_at) VALUES (?, ?, ?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
-        (incident.id, incident.subject, incident.code, incident.message, to_text(now), to_text(now)),
+        (incident.id, incident.subject, incident.code, incident.message, to_text(now), to_text(tell_at)),
     )
     return incident if entered.rowcount else None
 
 
-def resolve(db: sqlite3.Connection, subject: str, now: datetime) -> Incident | None:
-    """The incident that now is resolved; None when none was open. An owner who never heard of it need not now."""
+def resolve(db: sqlite3.Connection, subject: str, now: datetime, *, closed: str = "") -> Incident | None:
+    """The incident that now is resolved; None when none was open. An owner who never heard of it need not now.
+
+    One that is *closed* for another reason than that it is well again says so, and is left to the brief.
+    """
     row = db.execute(
-        "UPDATE incidents SET resolved_at = :now, tell_at = CASE WHEN told > 0 THEN :now END "
+        "UPDATE incidents SET resolved_at = :now, tell_at = CASE WHEN told > 0 AND :closed = '' THEN :now END, "
+        "message = CASE WHEN :closed = '' THEN message ELSE :closed || '; it was: ' || message END "
         "WHERE subject = :subject AND resolved_at IS NULL RETURNING *",
-        {"now": to_text(now), "subject": text(subject)},
+        {"now": to_text(now), "subject": text(subject), "closed": text(closed)},
     ).fetchone()
     return row and read_incident(row)
 
 
 def latest(db: sqlite3.Connection, limit: int, *, open_only: bool) -> list[Incident]:
-    """Newest first."""
-    rows = db.execute(
-        "SELECT * FROM incidents WHERE resolved_at IS NULL OR NOT ? ORDER BY rowid DESC LIMIT ?", (open_only, limit)
-    )
-    return [read_incident(row) for row in rows]
+    """Newest first; the open ones with their streaks."""
+    return [_with_streak(row) for row in db.execute(_LATEST, (open_only, limit))]
+
+
+@reader
+def _with_streak(row: sqlite3.Row) -> Incident:
+    return replace(read_incident(row), faults=row["faults"] or 0, last_ok_at=when(row["last_ok_at"]))

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
-from heartbeat.clock import new_id, to_text
+from heartbeat.clock import from_text, new_id, to_text
 from heartbeat.errors import NotFound
-from heartbeat.model import Brief, Draft, Target
+from heartbeat.model import Brief, Draft, MadeBrief, Target, Urgency
+from heartbeat.ports import TRUSTED
 from heartbeat.stores.sqlite import briefs, messages, undelivered
-from heartbeat.stores.sqlite.rows import text
+from heartbeat.stores.sqlite.rows import reader, text
 
 _WAKE = """
     INSERT INTO wakes (id, job, run_id, agent, profile, brief_id, state, created_at, next_attempt_at)
@@ -26,14 +27,16 @@ def issue(
     *,
     target: Target | None = None,
     empty: bool = True,
+    file: bool = False,
 ) -> tuple[Brief, str | None] | None:
     """The brief and the id of the wake that is to write it up, if any; None when the day has one."""
-    if is_made(db, day):
+    release(db, now)
+    if is_made(db, day, now):
         return None
     brief = replace(briefs.read(db, now, None), day=day)
     said, drafts = compose(brief)
     # Also one that tells nothing: the day has had its brief.
-    briefs.enter(db, brief, said)
+    briefs.enter(db, brief, said, file=file and (empty or not brief.is_empty))
     if brief.is_empty and not empty:
         return brief, None
     if target is not None:
@@ -59,13 +62,49 @@ def tell_again(db: sqlite3.Connection, wake_id: str, now: datetime) -> None:
     undelivered.tell_again(db, wake_id, None, "the wake is tried again", now)
 
 
-def is_made(db: sqlite3.Connection, day: date) -> bool:
-    return db.execute("SELECT 1 FROM briefs WHERE day = ?", (day.isoformat(),)).fetchone() is not None
+def is_made(db: sqlite3.Connection, day: date, now: datetime) -> bool:
+    row = db.execute("SELECT 1 FROM briefs WHERE day = ? AND until <= ?", (day.isoformat(), _ahead(now))).fetchone()
+    return row is not None
+
+
+def release(db: sqlite3.Connection, now: datetime) -> None:
+    """Briefs that were made under a clock that was far ahead give up their days, which are still to come."""
+    db.execute("UPDATE briefs SET day = NULL WHERE day IS NOT NULL AND until > ?", (_ahead(now),))
+
+
+def _ahead(now: datetime) -> str:
+    return to_text(now + TRUSTED)
 
 
 def text_of(db: sqlite3.Connection, brief_id: str) -> str:
     """Empty for one that was read on demand."""
-    row = db.execute("SELECT text FROM briefs WHERE id = ?", (text(brief_id),)).fetchone()
+    return str(_row(db, brief_id)["text"])
+
+
+def urgency_of(db: sqlite3.Connection, brief_id: str) -> Urgency:
+    return _urgency(_row(db, brief_id))
+
+
+@reader
+def _urgency(row: sqlite3.Row) -> Urgency:
+    return Urgency(row["urgency"])
+
+
+def made(db: sqlite3.Connection, brief_id: str) -> MadeBrief:
+    return _made(_row(db, brief_id))
+
+
+@reader
+def _made(row: sqlite3.Row) -> MadeBrief:
+    day = date.fromisoformat(row["day"]) if row["day"] is not None else None
+    return MadeBrief(row["id"], from_text(row["until"]), row["items"], day)
+
+
+def _row(db: sqlite3.Connection, brief_id: str) -> sqlite3.Row:
+    row: sqlite3.Row | None = db.execute("SELECT * FROM briefs WHERE id = ?", (text(brief_id),)).fetchone()
     if row is None:
-        raise NotFound(f"cannot find the brief {brief_id!r}; `heartbeat brief` shows what waits to be told")
-    return str(row["text"])
+        raise NotFound(
+            f"cannot find the brief {brief_id!r}; `heartbeat brief` shows what waits to be told, "
+            "`heartbeat messages list` the briefs that were sent"
+        )
+    return row

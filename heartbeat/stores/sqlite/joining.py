@@ -52,6 +52,14 @@ class Joining:
         )
         return wake_id
 
+    def look_again(self, finding_id: str) -> None:
+        """The wake that carries it may have been put off for as long as it was of use before."""
+        self._db.execute(
+            "UPDATE wakes SET next_attempt_at = min(next_attempt_at, ?) WHERE deferred = 1 AND state = 'pending' "
+            "AND id = (SELECT wake_id FROM findings WHERE id = ?)",
+            (to_text(self._at), finding_id),
+        )
+
     def finish(self, *, left: bool) -> tuple[str, ...]:
         """Bring the wakes in order when findings joined or *left* any; the ids of those that wait for what joined."""
         if self._wakes or left:

@@ -7,11 +7,12 @@ from typing import Self
 
 from heartbeat.stores.sqlite.database import open_file, open_memory
 from heartbeat.stores.sqlite.part_beat import BeatPart
+from heartbeat.stores.sqlite.part_briefs import BriefPart
 from heartbeat.stores.sqlite.part_outbox import OutboxPart
 from heartbeat.stores.sqlite.part_reading import ReadingPart
 
 
-class SqliteLedger(BeatPart, OutboxPart, ReadingPart):
+class SqliteLedger(BeatPart, OutboxPart, BriefPart, ReadingPart):
     """`ports.Ledger` over one connection, which all threads of a process may share; without a path, in memory."""
 
     def __init__(self, path: Path | None, *, check: bool = False) -> None:

@@ -29,8 +29,11 @@ _RELEASE = """
     UPDATE messages SET next_attempt_at = max(:now, coalesce(not_before, :now))
     WHERE state = 'pending' AND next_attempt_at <> max(:now, coalesce(not_before, :now))"""
 _RETRY = """
-    UPDATE messages SET failures = 0, error = '', settled_at = NULL, told = 0, not_before = NULL,
+    UPDATE messages SET failures = 0, error = '', settled_at = NULL, told = 0, told_brief = NULL, not_before = NULL,
     useful_until = CASE WHEN useful_until > :now THEN useful_until END WHERE id = :id"""
+
+_LOST = """
+    SELECT 1 FROM messages WHERE (wake_id = :wake OR brief_id = :brief) AND state IN ('failed', 'expired') LIMIT 1"""
 
 
 def post(db: sqlite3.Connection, drafts: Sequence[Draft], now: datetime) -> list[str]:
@@ -132,8 +135,12 @@ def retry(db: sqlite3.Connection, message_id: str, now: datetime) -> None:
 
 
 def cancel(db: sqlite3.Connection, message_id: str, reason: str, now: datetime) -> None:
-    """What it told of is not given back: who cancels it knows."""
+    """What it told of is given back only if another channel failed before: who cancels them all knows."""
     _leave(db, message_id, "cancel", sources=("pending",), target="cancelled", settled=now, error=reason)
+    row = _row(db, message_id)
+    if db.execute(_LOST, {"wake": row["wake_id"], "brief": row["brief_id"]}).fetchone():
+        why = f"the message was cancelled, and no other channel could deliver it: {reason}"
+        undelivered.give_back(db, row["wake_id"], row["brief_id"], why, now)
 
 
 def orphaned(db: sqlite3.Connection, alive: Alive) -> list[str]:

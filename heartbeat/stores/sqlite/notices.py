@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -39,14 +39,31 @@ def enter(
     db: sqlite3.Connection, incident: Incident, drafts: Sequence[Draft], tell_at: datetime | None, now: datetime
 ) -> bool:
     """Without drafts it only waits until *tell_at*: nobody was told."""
-    values = {"id": incident.id, "told": incident.told, "resolved": instant(incident.resolved_at)}
-    entered = db.execute(_TELL, values | {"more": bool(drafts), "next": instant(tell_at)})
-    if not entered.rowcount:
+    if not _enter(db, incident, tell_at, is_told=bool(drafts)):
         return False
     messages.post(db, [replace(draft, incident_id=incident.id) for draft in drafts], now)
     return True
 
 
+def enter_all(
+    db: sqlite3.Connection,
+    due: Sequence[tuple[Incident, datetime | None]],
+    compose: Callable[[Sequence[Incident]], Sequence[Draft]],
+    now: datetime,
+) -> int:
+    """Several that share their messages."""
+    entered = [incident for incident, tell_at in due if _enter(db, incident, tell_at, is_told=True)]
+    if entered:
+        messages.post(db, compose(entered), now)
+    return len(entered)
+
+
+def _enter(db: sqlite3.Connection, incident: Incident, tell_at: datetime | None, *, is_told: bool) -> bool:
+    values = {"id": incident.id, "told": incident.told, "resolved": instant(incident.resolved_at)}
+    return bool(db.execute(_TELL, values | {"more": is_told, "next": instant(tell_at)}).rowcount)
+
+
 def release(db: sqlite3.Connection, now: datetime) -> None:
-    """What nobody was told of is due: the clock may have been ahead when it was entered."""
-    db.execute("UPDATE incidents SET tell_at = :now WHERE tell_at > :now AND told = 0", {"now": to_text(now)})
+    """What began under a clock that was ahead, and nobody was told of, is due."""
+    sql = "UPDATE incidents SET tell_at = :now WHERE tell_at > :now AND told = 0 AND opened_at > :now"
+    db.execute(sql, {"now": to_text(now)})

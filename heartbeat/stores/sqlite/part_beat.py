@@ -73,9 +73,10 @@ class BeatPart:
         now: datetime,
         *,
         everything: bool = False,
+        job: str | None = None,
     ) -> tuple[str, ...]:
         with self._database.reading() as db:
-            batches = held.due(db, now, everything=everything)
+            batches = held.due(db, now, everything=everything, job=job)
         wake_ids: list[str] = []
         for some in batches:
             with self._database.writing() as db:
@@ -106,6 +107,6 @@ class BeatPart:
         with self._database.writing() as db:
             return incidents.open_(db, subject, code, message, now)
 
-    def recover(self, subject: str, now: datetime) -> Incident | None:
+    def recover(self, subject: str, now: datetime, *, closed: str = "") -> Incident | None:
         with self._database.writing() as db:
-            return incidents.resolve(db, subject, now)
+            return incidents.resolve(db, subject, now, closed=closed)

@@ -1,30 +1,38 @@
-"""`ports.WakeLedger`, `ports.MessageLedger` and `ports.BriefLedger` in SQLite."""
+"""`ports.WakeLedger` and `ports.MessageLedger` in SQLite."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from collections.abc import Sequence
+from datetime import datetime
 
-from heartbeat.model import Brief, Draft, Incident, LedgerFinding, Message, Overrides, Reply, Target, Usage, Wake
+from heartbeat.model import Draft, Message, Reply, Target, Usage, Wake
 from heartbeat.ports import Alive
-from heartbeat.stores.sqlite import briefs, findings, holds, issued, messages, notices, overrides, wakes
+from heartbeat.stores.sqlite import (
+    holds,
+    incidents,
+    issued,
+    messages,
+    notices,
+    turns,
+    wakes,
+)
 from heartbeat.stores.sqlite.database import Database
 from heartbeat.stores.sqlite.due import next_due
 
 
 class OutboxPart:
-    """Wakes for agents, messages to the owner, briefs."""
+    """Wakes for agents, messages to the owner."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def due_wakes(self, now: datetime) -> list[str]:
+    def due_wakes(self, now: datetime, *, to_owner: bool | None = None) -> list[str]:
         with self._database.reading() as db:
-            return wakes.due(db, now)
+            return turns.due(db, now, to_owner=to_owner)
 
-    def begin_wake(self, wake_id: str, owner: str, now: datetime) -> Wake | None:
+    def begin_wake(self, wake_id: str, owner: str, now: datetime, *, useful_at: datetime | None = None) -> Wake | None:
         with self._database.writing() as db:
-            return wakes.begin(db, wake_id, owner, now)
+            return wakes.begin(db, wake_id, owner, now, useful_at=useful_at)
 
     def settle_wake(self, wake_id: str, reply: Reply, drafts: Sequence[Draft], now: datetime) -> None:
         with self._database.writing() as db:
@@ -49,13 +57,26 @@ class OutboxPart:
             wakes.defer(db, wake_id, reason, until)
 
     def give_up_wake(
-        self, wake_id: str, error: str, now: datetime, *, drafts: Sequence[Draft] = (), usage: Usage | None = None
+        self,
+        wake_id: str,
+        error: str,
+        now: datetime,
+        *,
+        drafts: Sequence[Draft] = (),
+        usage: Usage | None = None,
+        fault: tuple[str, str] | None = None,
     ) -> None:
         with self._database.writing() as db:
             wakes.give_up(db, wake_id, error, now, usage=usage)
             messages.post(db, drafts, now)
             if not drafts:
                 issued.take_back(db, wake_id, error, now)
+            if fault is not None:
+                incidents.open_(db, *fault, error, now)
+
+    def undefer_wakes(self, now: datetime) -> None:
+        with self._database.writing() as db:
+            turns.undefer(db, now)
 
     def divert_wake(self, wake_id: str, target: Target, reason: str, now: datetime) -> None:
         with self._database.writing() as db:
@@ -65,6 +86,7 @@ class OutboxPart:
         with self._database.writing() as db:
             messages.release(db, alive, now)
             notices.release(db, now)
+            issued.release(db, now)
             return wakes.release(db, alive, now)
 
     def retry_wake(self, wake_id: str, now: datetime) -> None:
@@ -114,9 +136,19 @@ class OutboxPart:
         with self._database.writing() as db:
             messages.defer(db, message_id, until)
 
-    def give_up_message(self, message_id: str, error: str, now: datetime, *, expired: bool = False) -> None:
+    def give_up_message(
+        self,
+        message_id: str,
+        error: str,
+        now: datetime,
+        *,
+        expired: bool = False,
+        fault: tuple[str, str] | None = None,
+    ) -> None:
         with self._database.writing() as db:
             messages.give_up(db, message_id, error, now, expired=expired)
+            if fault is not None:
+                incidents.open_(db, *fault, error, now)
 
     def retry_message(self, message_id: str, now: datetime) -> None:
         with self._database.writing() as db:
@@ -137,57 +169,3 @@ class OutboxPart:
     def messages_of(self, wake_id: str) -> list[Message]:
         with self._database.reading() as db:
             return messages.of_wake(db, wake_id)
-
-    def brief(self, now: datetime, since: datetime | None = None) -> Brief:
-        with self._database.reading() as db:
-            return briefs.read(db, now, since)
-
-    def consume_brief(self, now: datetime, since: datetime | None = None) -> Brief:
-        with self._database.writing() as db:
-            return briefs.consume(db, now, since)
-
-    def issue_brief(
-        self,
-        day: date,
-        now: datetime,
-        compose: Callable[[Brief], tuple[str, Sequence[Draft]]],
-        *,
-        target: Target | None = None,
-        empty: bool = True,
-    ) -> tuple[Brief, str | None] | None:
-        with self._database.writing() as db:
-            return issued.issue(db, day, now, compose, target=target, empty=empty)
-
-    def has_brief(self, day: date) -> bool:
-        with self._database.reading() as db:
-            return issued.is_made(db, day)
-
-    def brief_text(self, brief_id: str) -> str:
-        with self._database.reading() as db:
-            return issued.text_of(db, brief_id)
-
-    def due_notices(self, now: datetime) -> list[Incident]:
-        with self._database.reading() as db:
-            return notices.due(db, now)
-
-    def enter_notice(
-        self, incident: Incident, drafts: Sequence[Draft], tell_at: datetime | None, now: datetime
-    ) -> bool:
-        with self._database.writing() as db:
-            return notices.enter(db, incident, drafts, tell_at, now)
-
-    def overrides(self, now: datetime) -> Overrides:
-        with self._database.reading() as db:
-            return overrides.read(db, now)
-
-    def override(self, name: str, value: str, until: datetime | None, now: datetime) -> None:
-        with self._database.writing() as db:
-            overrides.enter(db, name, value, until, now)
-
-    def take_back(self, name: str) -> bool:
-        with self._database.writing() as db:
-            return overrides.take_back(db, name)
-
-    def waiting(self, limit: int = 100) -> list[LedgerFinding]:
-        with self._database.reading() as db:
-            return findings.waiting(db, limit)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from heartbeat.model import ClockEvent, Decision, Incident, LedgerFinding, QueueItem, Run, Slot, Wake
-from heartbeat.stores.sqlite import clock_events, findings, incidents, queue_changes, records, runs, slots, wakes
+from heartbeat.stores.sqlite import clock_events, findings, incidents, queue_changes, records, runs, slots, wake_rows
 from heartbeat.stores.sqlite.database import Database
 from heartbeat.stores.sqlite.prune import prune
 
@@ -81,11 +81,11 @@ class ReadingPart:
 
     def wake(self, wake_id: str) -> Wake:
         with self._database.reading() as db:
-            return wakes.get(db, wake_id)
+            return wake_rows.get(db, wake_id)
 
     def wakes(self, state: str | None = None, limit: int = 50) -> list[Wake]:
         with self._database.reading() as db:
-            return wakes.latest(db, state, limit)
+            return wake_rows.latest(db, state, limit)
 
     def incidents(self, *, open_only: bool = False, limit: int = 100) -> list[Incident]:
         with self._database.reading() as db:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from heartbeat.model import Action, Change, Decision, Finding, FindingEvent, Known, Run, State
-from heartbeat.stores.sqlite import findings
+from heartbeat.stores.sqlite import findings, overtaken
 from heartbeat.stores.sqlite.joining import Joining
 from heartbeat.stores.sqlite.rows import from_trace, text
 
@@ -20,7 +20,22 @@ def carry_out(db: sqlite3.Connection, run: Run, decisions: tuple[Decision, ...],
     findings.touch(db, _reported_again(decisions), at)
     work = _Work(db, run, at)
     _enter_decisions(db, run.id, [(work.settle(decision), decision) for decision in decisions])
+    for known in _useful_for_another_time(decisions):
+        work.joining.look_again(known.finding_id)
+        work.has_left = True
     return work.joining.finish(left=work.has_left)
+
+
+def _useful_for_another_time(decisions: tuple[Decision, ...]) -> list[Known]:
+    """What waits for the agent, and is of use for longer or shorter than it was."""
+    return [
+        each.known
+        for each in decisions
+        if each.change is Change.SAME
+        and each.known is not None
+        and each.known.state is State.WAKE
+        and each.known.finding.useful_until != each.finding.useful_until
+    ]
 
 
 class _Work:
@@ -31,6 +46,7 @@ class _Work:
         self._run = run
         self._at = at
         self._made: dict[str, Known] = {}
+        self._retractions: dict[str, str] = {}
         self.joining = Joining(db, at)
         self.has_left = False
         """Whether a finding left the wake it was in."""
@@ -38,6 +54,10 @@ class _Work:
     def settle(self, decision: Decision) -> str | None:
         """Do what one decision says, and return the id of the finding it is about."""
         known = self._met(decision)
+        if known is not None and known.retracting:
+            if decision.finding.retract:
+                return known.retracting
+            self._come_back(known)
         match decision.change:
             case Change.RETRACTION if decision.action is Action.DROP:
                 return known.finding_id if known else None
@@ -51,9 +71,23 @@ class _Work:
                 return self._forget(decision, known)
 
     def _met(self, decision: Decision) -> Known | None:
-        """The row a decision meets; one without an id was made by an earlier decision of this run."""
-        known = decision.known
-        return self._made[decision.finding.key] if known is not None and not known.finding_id else known
+        """The row a decision meets, and its retraction; an earlier decision of this run may have made them."""
+        known, key = decision.known, decision.finding.key
+        if known is None:
+            return None
+        if not known.retracting:
+            return known if known.finding_id else self._made[key]
+        finding_id = known.finding_id or self._made[key].finding_id
+        return replace(known, finding_id=finding_id, retracting=self._retractions.get(key, known.retracting))
+
+    def _come_back(self, known: Known) -> None:
+        """It is not called off any more; its key stands for it again."""
+        reason = "it is back before anybody was told that it was called off"
+        event = FindingEvent(self._at, State.WITHDRAWN, "returned", reason, self._run.id)
+        findings.move(self._db, [known.retracting], event)
+        self._retractions.pop(known.finding.key, None)
+        findings.restore(self._db, known.finding_id)
+        self.has_left = True
 
     def _replace(self, decision: Decision, known: Known | None) -> str:
         """Something newer is to be told under the key, so that what still waits is not told any more."""
@@ -61,7 +95,14 @@ class _Work:
             findings.retire(self._db, known.finding_id)
         finding_id = self._insert(decision)
         if known is not None:
-            self._take_back(known, "replaced", f"replaced by {finding_id}")
+            reason = f"replaced by {finding_id}"
+            self._take_back(known, "replaced", reason)
+            # An earlier version goes on waiting when the agent failed and the one after it was dropped.
+            if decision.action is not Action.DROP and decision.change is not Change.NEW:
+                earlier = overtaken.earlier(self._db, finding_id)
+                self.has_left |= bool(earlier)
+                event = FindingEvent(self._at, State.WITHDRAWN, "replaced", reason, self._run.id)
+                findings.move(self._db, earlier, event)
         return finding_id
 
     def _keep(self, decision: Decision, known: Known | None) -> str:
@@ -75,6 +116,7 @@ class _Work:
         elif state is not known.state:
             self.has_left |= known.state is State.WAKE
             findings.move(self._db, [known.finding_id], self._event(state, decision), decision.until)
+            findings.weigh(self._db, known.finding_id, decision.finding)
             self._made[decision.finding.key] = replace(known, state=state, rule=decision.rule)
         return known.finding_id
 
@@ -98,7 +140,10 @@ class _Work:
         finding_id = findings.insert(
             self._db, self._run.job, decision.finding, decision.change, event, until=decision.until
         )
-        self._made[decision.finding.key] = Known(finding_id, decision.finding, state, decision.rule)
+        if decision.change is Change.RETRACTION:
+            self._retractions[decision.finding.key] = finding_id
+        else:
+            self._made[decision.finding.key] = Known(finding_id, decision.finding, state, decision.rule)
         return finding_id
 
     def _take_back(self, known: Known, rule: str, reason: str) -> None:
@@ -123,7 +168,10 @@ def _reported_again(decisions: tuple[Decision, ...]) -> list[tuple[str, Finding]
     return [
         (decision.known.finding_id, decision.finding)
         for decision in decisions
-        if decision.change is Change.SAME and decision.known is not None and decision.known.finding_id
+        if decision.change is Change.SAME
+        and decision.known is not None
+        and decision.known.finding_id
+        and not decision.finding.retract
     ]
 
 

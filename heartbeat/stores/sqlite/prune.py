@@ -40,7 +40,7 @@ _OLD = {
             SELECT rowid FROM incidents WHERE resolve_told = 1 AND resolved_at < :before LIMIT :batch)""",
     "briefs": """
         DELETE FROM briefs WHERE rowid IN (
-            SELECT rowid FROM briefs WHERE until < :before
+            SELECT rowid FROM briefs WHERE until < :before AND file IS NOT 'due'
             AND rowid < (SELECT max(rowid) FROM briefs)
             -- The latest day must not get another one.
             AND (day IS NULL OR day < (SELECT max(day) FROM briefs)) LIMIT :batch)""",
@@ -83,7 +83,7 @@ _FORGET_OUTPUT = """
     UPDATE runs SET stdout_dropped = stdout_dropped + length(stdout_head) + length(stdout_tail),
     stderr_dropped = stderr_dropped + length(stderr_head) + length(stderr_tail),
     stdout_head = NULL, stdout_tail = NULL, stderr_head = NULL, stderr_tail = NULL, context = '' WHERE rowid = ?"""
-_FORGET_DUPLICATES = "DELETE FROM decisions WHERE run_id = ? AND action = 'duplicate'"
+_FORGET_DUPLICATES = "DELETE FROM decisions WHERE run_id = ? AND action = 'duplicate' AND rule != 'returned'"
 
 
 def prune(database: Database, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:

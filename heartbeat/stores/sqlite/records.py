@@ -9,7 +9,7 @@ from datetime import datetime
 
 from heartbeat.errors import NotFound
 from heartbeat.model import Action, Change, Decision, Execution, Finding, JobState, Judgement, Plan, Run, View
-from heartbeat.stores.sqlite import findings, incidents, jobs, past, plans, runs, scopes
+from heartbeat.stores.sqlite import findings, incidents, jobs, past, plans, runs, scopes, standing
 from heartbeat.stores.sqlite.rows import instant, read_finding, reader, text, to_trace
 
 # Both tables have columns of these names.
@@ -63,7 +63,7 @@ def view(db: sqlite3.Connection, job: str, keys: Collection[str], now: datetime,
     """What a plan for these reported keys needs to know; a job never seen is as if anchored at *now*."""
     state = jobs.find(db, job) or JobState(job, now)
     looked_at = scopes.known(db, job) if scoped else frozenset[str]()
-    return View(state, findings.known(db, job, keys), incidents.streaks(db, job), looked_at, past.read(db, now))
+    return View(state, standing.known(db, job, keys), incidents.streaks(db, job), looked_at, past.read(db, now))
 
 
 def decisions(db: sqlite3.Connection, run_id: str, finding_id: str | None) -> list[tuple[str | None, Decision]]:
@@ -74,12 +74,14 @@ def decisions(db: sqlite3.Connection, run_id: str, finding_id: str | None) -> li
 
 
 def news(db: sqlite3.Connection, run_id: str) -> tuple[Run, list[tuple[str | None, Decision]]] | None:
-    """A run, and what was decided of its findings but for duplicates; None when it is not on record any more."""
+    """A run, and what was decided of its findings but for mere duplicates; None when it is not on record any more."""
     try:
         decided = decisions(db, run_id, None)
     except NotFound:
         return None
-    return runs.get(db, run_id), [each for each in decided if each[1].action is not Action.DUPLICATE]
+    return runs.get(db, run_id), [
+        each for each in decided if each[1].action is not Action.DUPLICATE or each[1].rule == "returned"
+    ]
 
 
 @reader
