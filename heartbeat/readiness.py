@@ -17,9 +17,12 @@ def name_of(house: House, wake: Wake) -> str:
     return house.agent.name if house.agent is not None and wake.agent != OWNER else wake.agent
 
 
-def to_tell(wake: Wake) -> list[LedgerFinding]:
-    """What a wake still carries: what was taken back is on record with it, too."""
-    return [item for item in wake.findings if item.state is State.WAKE]
+def to_tell(wake: Wake, now: datetime) -> list[LedgerFinding]:
+    """What a wake still has to tell: what was taken back, or is of no use any more beside others, is not told."""
+    carried = [item for item in wake.findings if item.state is State.WAKE]
+    ends = (item.finding.useful_until for item in carried)
+    useful = [item for item, until in zip(carried, ends, strict=True) if until is None or until >= now]
+    return useful or carried
 
 
 def stands_against(settings: Settings, past: Past, agent: str, now: datetime) -> tuple[datetime, str] | None:
@@ -38,13 +41,14 @@ def quiet_for(settings: Settings, past: Past, wake: Wake, now: datetime) -> tupl
     if wake.brief_id is not None:
         until = quiet.until(now)
         return (until, "it is quiet") if until is not None else None
-    held = [quiet_hold(item.finding, quiet, now) for item in to_tell(wake)]
+    held = [quiet_hold(item.finding, quiet, now) for item in to_tell(wake, now)]
     ends = [(until, reason) for until, reason in held if until is not None]
     return min(ends) if ends and len(ends) == len(held) else None
 
 
 def can_divert(house: House, wake: Wake) -> bool:
     """Whether a wake carries something critical that the owner can be told without its agent."""
-    is_critical = any(item.finding.urgency is Urgency.CRITICAL for item in to_tell(wake))
+    told = to_tell(wake, house.as_of or house.clock())
+    is_critical = any(item.finding.urgency is Urgency.CRITICAL for item in told)
     takes = channels_for(house.routes, MessageKind.NOTICE, Urgency.CRITICAL)
     return is_critical and bool(takes) and wake.agent != OWNER

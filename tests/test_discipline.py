@@ -661,3 +661,11 @@ def test_what_waits_behind_a_muted_version_is_not_told_after_one_that_is_not(ben
         ("update", State.DROPPED),
         ("update", State.WAKE),
     ]
+
+
+def test_what_a_muted_retraction_does_not_take_back_may_be_reported_again_in_the_same_run(bench: Bench) -> None:
+    bench.place.configure(CONFIG + '[[rules]]\ndo = "mute"\nkind = "noise"\n')
+    (wake_id,) = found(bench, {"key": "a"})
+    send(bench, wake_id, 0, agent=Double())
+    assert found(bench, {"key": "a", "kind": "noise", "retract": True}, {"key": "a"}, minutes=1) == []
+    assert [item.state for item in bench.ledger.findings()] == [State.TOLD]

@@ -173,7 +173,9 @@ def _drop(finding: Finding, change: Change, known: Known | None, reason: str, ru
 def _follow(known: dict[str, Known], decision: Decision) -> None:
     """Let the next finding of the same run see what this one did."""
     finding, change = decision.finding, decision.change
-    if change is Change.RETRACTION and decision.action is not Action.DROP and decision.known is not None:
+    if change is Change.RETRACTION and decision.action is Action.DROP:
+        return  # a rule keeps it from being told: what it would take back stands
+    if change is Change.RETRACTION and decision.known is not None:
         met = decision.known
         state = met.state if _is_told(met) else State.WITHDRAWN
         known[finding.key] = replace(met, state=state, retracting="made by this run")
