@@ -196,7 +196,7 @@ LATE = {
 }
 """Down from before 08:01 until after 08:10."""
 RAN = ("ran", "")
-INTO_THE_LAST = ("skipped", "coalesced into 2026-06-10T08:10:00.000000Z")
+INTO_THE_LAST = ("skipped", "coalesced into 2026-06-10T08:10:00Z")
 FATES = {
     "catches-up": [INTO_THE_LAST] * 9 + [RAN],
     "all": [RAN] * 10,

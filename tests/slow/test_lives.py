@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +239,7 @@ class Lives(RuleBasedStateMachine):
         if not hasattr(self, "ledger"):
             return
         times = [each.at for each in self.ledger.past(self.now).interruptions if not each.critical]
-        for first, second in zip(times, times[1:], strict=False):
+        for first, second in pairwise(times):
             assert second - first >= timedelta(hours=1)
 
     def teardown(self) -> None:
