@@ -13,7 +13,7 @@ from heartbeat.errors import AgentError, AgentOnHold
 from heartbeat.log import event, warn
 from heartbeat.model import OWNER, Decision, Draft, LedgerFinding, Past, Reply, Target, Wake
 from heartbeat.process import owner
-from heartbeat.readiness import can_divert, name_of, quiet_for, stands_against
+from heartbeat.readiness import can_divert, is_failing, name_of, quiet_for, stands_against
 from heartbeat.telling import call_of, notices, plain_brief, replies
 
 _HOLD, _SHORTEST_HOLD, _LONGEST_HOLD = timedelta(minutes=15), timedelta(minutes=1), timedelta(days=8)
@@ -122,6 +122,9 @@ def _defer(house: House, wake_id: str, now: datetime) -> bool:
         elif not _divert(house, wake, reason, now):
             house.ledger.defer_wake(wake_id, reason, until)
         return True
+    if can_divert(house, wake) and is_failing(house, name_of(house, wake)):
+        # It may hang for as long as its time limit before it fails once more.
+        return _divert(house, wake, "the agent has been failing", now)
     waits = quiet_for(settings, past, wake, at)
     if waits is not None:
         house.ledger.defer_wake(wake_id, waits[1], waits[0])

@@ -46,6 +46,11 @@ def quiet_for(settings: Settings, past: Past, wake: Wake, now: datetime) -> tupl
     return min(ends) if ends and len(ends) == len(held) else None
 
 
+def is_failing(house: House, agent: str) -> bool:
+    """Whether it failed so often that this is an incident, and has accepted nothing since."""
+    return any(incident.subject == f"agent:{agent}" for incident in house.ledger.incidents(open_only=True))
+
+
 def can_divert(house: House, wake: Wake) -> bool:
     """Whether a wake carries something critical that the owner can be told without its agent."""
     told = to_tell(wake, house.as_of or house.clock())

@@ -360,6 +360,16 @@ def test_an_agent_that_keeps_failing_is_an_incident_before_it_is_given_up(bench:
     assert bench.ledger.incidents(open_only=True) == []
 
 
+def test_an_agent_that_is_known_to_fail_is_not_asked_to_tell_something_critical(bench: Bench) -> None:
+    configure(bench, PHONE)
+    bench.ledger.fault("agent:command", "agent_failed", "it hangs", at(0))
+    (wake_id,) = found(bench, {"key": "a", "title": "FIRE", **CRITICAL})
+    agent = Double()
+    assert send(bench, wake_id, 0, agent=agent).agent == OWNER
+    assert send(bench, wake_id, 0, agent=agent).state == "settled"
+    assert (agent.calls, messages(bench)[0].title) == ([], "[critical] FIRE")
+
+
 def test_an_agent_that_asks_for_time_for_hours_is_an_incident(bench: Bench) -> None:
     (wake_id,) = found(bench, {"key": "a"})
     agent = Double(*(AgentOnHold("no money left", seconds=3600) for _ in range(9)))
