@@ -220,8 +220,7 @@ def test_a_week_wakes_exactly_when_it_should_and_loses_nothing(world: World) -> 
         ("Mon 07:00", ("Meeting Mon 07:15",)),
         ("Mon 08:30", ("Meeting Mon 10:00",)),
         ("Mon 12:00", ("Mail Mon 12:00",)),
-        # Critical breaks the quiet; the meeting of Wednesday 05:00 has its last call at 04:30.
-        ("Wed 01:00", ("Mail Wed 01:00",)),
+        # The meeting of Wednesday 05:00 has its last call in the quiet; the agent is well again.
         ("Wed 04:30", ("Meeting Wed 05:00",)),
         ("Wed 12:30", ("Meeting Wed 14:00",)),
         # Thursday's limit is over at 15:00: what was held shares one wake with what is found then.
@@ -241,6 +240,8 @@ def test_a_week_wakes_exactly_when_it_should_and_loses_nothing(world: World) -> 
         ("Tue 10:01", "incident: heartbeat: agent:agent is still failing"),
         ("Tue 13:01", "incident: heartbeat: agent:agent is still failing"),
         ("Tue 21:01", "incident: heartbeat: agent:agent is still failing"),
+        # Critical breaks the quiet, and does not wait for an agent that has been failing.
+        ("Wed 01:00", "notice: [critical] Mail Wed 01:00"),
         ("Wed 07:00", "incident: heartbeat: agent:agent is well again"),
         *((f"{day} 08:00", "brief: While you slept") for day in ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon")),
     ]
