@@ -176,7 +176,8 @@ class World:
     def round(self) -> None:
         """What the daemon's couriers do."""
         decide_held(self.house)
-        deliver_due(lambda: self.house)
+        deliver_due(lambda: self.house, to_owner=False)
+        deliver_due(lambda: self.house, to_owner=True)
         issue_due(self.house)
         tell_incidents(self.house)
         send_due(self.house)
