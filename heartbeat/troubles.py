@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from heartbeat.log import event, warn
+
+_SETTLES = 60.0
+"""Seconds; a trouble that is back so soon was never over, such as a full disk on which one page was freed."""
 
 
 class Troubles:
     """Troubles by place; any thread may report one or say that it is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._lock = threading.Lock()
+        self._clock = clock
         self._messages: dict[str, str] = {}
+        self._past: dict[str, tuple[str, float]] = {}
+        """What was over at a place last, and when."""
 
     def report(self, place: str, error: BaseException) -> None:
         """Something failed at *place* (`ledger`, `run:JOB`, …); logged when it is news."""
         with self._lock:
-            is_news = self._messages.get(place) != str(error)
+            message, at = self._past.get(place, ("", 0.0))
+            is_back = message == str(error) and self._clock() - at < _SETTLES
+            is_news = self._messages.get(place) != str(error) and not is_back
             self._messages[place] = str(error)
         if is_news:
             warn("trouble", place=place, error=f"{type(error).__name__}: {error}")
@@ -27,6 +36,8 @@ class Troubles:
         """It worked this time."""
         with self._lock:
             was_there = self._messages.pop(place, None)
+            if was_there is not None:
+                self._past[place] = was_there, self._clock()
         if was_there is not None:
             event("trouble_over", place=place)
 
@@ -36,6 +47,8 @@ class Troubles:
         with self._lock:
             for place in [place for place in self._messages if ":" in place and place not in kept]:
                 del self._messages[place]
+            for place in [place for place in self._past if ":" in place and place not in kept]:
+                del self._past[place]
 
     def all(self) -> tuple[tuple[str, str], ...]:
         """Each as (code, message), for the probe."""

@@ -21,6 +21,20 @@ def test_a_trouble_is_logged_when_it_is_news_and_when_it_is_over(caplog: pytest.
     assert troubles.all() == ()
 
 
+@pytest.mark.parametrize(("seconds", "message", "count"), [(59.9, "full", 1), (60.0, "full", 2), (59.9, "locked", 2)])
+def test_a_trouble_that_is_back_at_once_is_no_news(
+    caplog: pytest.LogCaptureFixture, seconds: float, message: str, count: int
+) -> None:
+    now = 0.0
+    troubles = Troubles(lambda: now)
+    troubles.report("slots", OSError("full"))
+    troubles.over("slots")
+    now = seconds
+    troubles.report("slots", OSError(message))
+    assert len([record for record in caplog.records if record.getMessage().startswith("trouble ")]) == count
+    assert troubles.all() == (("slots_trouble", message),)
+
+
 def test_troubles_of_jobs_that_are_gone_are_forgotten() -> None:
     troubles = Troubles()
     for place in ("run:old", "run:kept", "outbox"):
