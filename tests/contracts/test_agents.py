@@ -113,7 +113,9 @@ def test_it_has_a_name_for_the_ledger(setup: Setup) -> None:
 def test_the_prompt_arrives_as_it_is_and_the_reply_comes_back_trimmed(setup: Setup, prompt: str) -> None:
     setup.fake.behave("accept")
     assert setup.call(prompt).text == REPLY
-    assert setup.fake.heard.decode().removeprefix(" ") == prompt
+    # Hermes takes the prompt as an argument, where a dash at its beginning would make it an option.
+    before = " " if setup.kind == "hermes" and prompt.startswith("-") else ""
+    assert setup.fake.heard.decode() == before + prompt
     assert not list(setup.place.folder.rglob("pwned"))
 
 
@@ -165,7 +167,7 @@ def test_it_keeps_the_deadline_of_the_call(setup: Setup) -> None:
     error = setup.failing("hang", QUICK)
     assert "took longer than" in str(error)
     assert error.retryable
-    assert time.monotonic() - began < 20
+    assert QUICK.timeout.total_seconds() <= time.monotonic() - began < 20
 
 
 def test_it_lets_go_when_heartbeat_stops_and_leaves_nothing_behind(setup: Setup) -> None:
