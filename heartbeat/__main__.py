@@ -12,10 +12,11 @@ from heartbeat.cli.words import take_globals
 
 def main() -> None:
     home, as_json, rest = take_globals(sys.argv[1:])
-    if rest and rest[0] == "health" and set(rest[1:]) <= {"--assert-live"}:
-        from heartbeat.cli.health import answer
+    if rest and rest[0] == "health" and not {"-h", "--help"} & set(rest):
+        from heartbeat.cli.health import answer, bound
 
-        sys.exit(answer(home, as_json=as_json, assert_live="--assert-live" in rest))
+        bound()
+        sys.exit(answer(home, rest[1:], as_json=as_json))
     if rest == ["run"]:
         from heartbeat.cli.run import run
         from heartbeat.cli.shell import enter, guarded

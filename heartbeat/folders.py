@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 LOCK = "daemon.lock"
 PULSE = "pulse"
 STARTS = "starts.log"
+MARKER = "service"
+INTENT = "intent"
+CRASH = "crash.txt"
+
+
+SYSTEM = "/etc/heartbeat", "/var/lib/heartbeat", "/var/cache/heartbeat"
+"""The folders of the system's own installation, which `--home /etc/heartbeat` names."""
 
 
 def find_folders(folder: str | None, environ: Mapping[str, str]) -> tuple[str, str, str]:
@@ -26,6 +33,8 @@ def find_folders(folder: str | None, environ: Mapping[str, str]) -> tuple[str, s
     """
     root = folder or environ.get("HEARTBEAT_HOME")
     found = _in_one(_absolute(root)) if root else _of_the_user(environ)
+    if found[0] == SYSTEM[0]:
+        found = SYSTEM
     if folder:
         return found
     state, cache = environ.get("HEARTBEAT_STATE_DIR"), environ.get("HEARTBEAT_CACHE_DIR")

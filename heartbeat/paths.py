@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from heartbeat.folders import LOCK, PULSE, STARTS, find_folders
+from heartbeat.folders import CRASH, INTENT, LOCK, MARKER, PULSE, STARTS, find_folders
 
 _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "share"
@@ -57,6 +57,26 @@ class Home:
     @property
     def starts_file(self) -> Path:
         return self.state / STARTS
+
+    @property
+    def marker_file(self) -> Path:
+        """Says that heartbeat is installed as a service, and which."""
+        return self.state / MARKER
+
+    @property
+    def intent_file(self) -> Path:
+        """Says that the owner has just asked for a start or a stop."""
+        return self.state / INTENT
+
+    @property
+    def crash_file(self) -> Path:
+        """Where the interpreter writes what every thread was at when the process was aborted."""
+        return self.state / CRASH
+
+    @property
+    def log_file(self) -> Path:
+        """The log of a daemon that no journal keeps one for."""
+        return self.state / "heartbeat.log"
 
     @property
     def agent_lock_file(self) -> Path:

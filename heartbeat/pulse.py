@@ -1,4 +1,4 @@
-"""The daemon's proof of life on disk, and the log of its starts: written by the daemon, read by the probe.
+"""The daemon's proof of life on disk: written by the daemon, read by the probe.
 
 Plain records, paths and lines instead of dataclasses, pathlib and JSON: those imports alone would take longer than
 the rest of the probe.
@@ -12,8 +12,6 @@ from heartbeat.record import Record
 
 PERIOD = 15.0
 """Seconds between two pulses."""
-_KEPT_STARTS = 200
-_STARTS_LIMIT = 65_536
 _PULSE_LIMIT = 1_048_576
 _MOST_PROBLEMS, _LONGEST_PROBLEM = 50, 1000
 _LATEST = 1e11  # seconds since 1970; beyond lie milliseconds and nonsense
@@ -25,8 +23,15 @@ _FIELDS = (  # in the order of their lines; the problems follow
     "started_at",
     "written_at",
     "last_beat_at",
+    "last_run_at",
     "next_due_at",
+    "overdue",
+    "wedged",
     "jobs",
+    "items",
+    "findings",
+    "wakes",
+    "messages",
     "version",
 )
 
@@ -36,8 +41,11 @@ class Pulse(Record):
 
     It counts only when `owner` (`PID:START`) is who holds the lock. Then it is of this boot, and ages can be taken from
     the monotonic clock: neither a step of the wall clock nor a suspend makes it look older or younger than it is.
-    `monotonic` and `written_at` are readings of the two clocks at one moment; `next_due_at` is empty when nothing is
-    due; `problems` are what is wrong though it beats, as (code, message).
+    `monotonic` and `written_at` are readings of the two clocks at one moment; `last_run_at` is empty until a run is
+    over, `next_due_at` when nothing is due. `overdue` names the job that has waited longest for a worker,
+    `wedged` what has been worked at beyond its time: empty when all is well. `jobs`, `items` (of the queue), `findings`
+    (not yet told), `wakes` and `messages` (not yet delivered) are counts; `problems` are what is wrong though it
+    beats, as (code, message).
     """
 
     __slots__ = (*_FIELDS, "problems")
@@ -54,6 +62,13 @@ class Pulse(Record):
         next_due_at: str,
         jobs: int,
         version: str,
+        last_run_at: str = "",
+        overdue: str = "",
+        wedged: str = "",
+        items: int = 0,
+        findings: int = 0,
+        wakes: int = 0,
+        messages: int = 0,
         problems: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.owner = owner
@@ -62,25 +77,32 @@ class Pulse(Record):
         self.started_at = started_at
         self.written_at = written_at
         self.last_beat_at = last_beat_at
+        self.last_run_at = last_run_at
         self.next_due_at = next_due_at
+        self.overdue = overdue
+        self.wedged = wedged
         self.jobs = jobs
+        self.items = items
+        self.findings = findings
+        self.wakes = wakes
+        self.messages = messages
         self.version = version
         self.problems = problems
 
 
 def write_pulse(path: str | os.PathLike[str], pulse: Pulse) -> None:
     """Replace the pulse file, a line `name TAB value` for each field; raises OSError."""
-    lines = [f"{name}\t{_plain(str(getattr(pulse, name)))}" for name in _FIELDS]
+    lines = [f"{name}\t{plain(str(getattr(pulse, name)))}" for name in _FIELDS]
     # A pulse that grew with what scripts say would grow past what the probe reads.
     told = pulse.problems[:_MOST_PROBLEMS]
-    lines += [f"problem\t{_plain(code)}\t{_plain(message[:_LONGEST_PROBLEM])}" for code, message in told]
-    _replace(path, "\n".join([*lines, "end", ""]))
+    lines += [f"problem\t{plain(code)}\t{plain(message[:_LONGEST_PROBLEM])}" for code, message in told]
+    replace(path, "\n".join([*lines, "end", ""]))
 
 
 def read_pulse(path: str | os.PathLike[str]) -> Pulse | None:
     """The pulse, or None when there is none; raises OSError, and ValueError when the file is no pulse."""
     try:
-        text = _read(path, _PULSE_LIMIT).decode()
+        text = read_whole(path, _PULSE_LIMIT).decode()
     except FileNotFoundError:
         return None
     if not text.endswith("\nend\n"):
@@ -103,44 +125,27 @@ def read_pulse(path: str | os.PathLike[str]) -> Pulse | None:
         started_at=values["started_at"],
         written_at=values["written_at"],
         last_beat_at=values["last_beat_at"],
+        last_run_at=values["last_run_at"],
         next_due_at=values["next_due_at"],
+        overdue=values["overdue"],
+        wedged=values["wedged"],
         jobs=int(values["jobs"]),
+        items=int(values["items"]),
+        findings=int(values["findings"]),
+        wakes=int(values["wakes"]),
+        messages=int(values["messages"]),
         version=values["version"],
         problems=problems,
     )
 
 
-def log_start(path: str | os.PathLike[str], now: float) -> None:
-    """Add a start to the log (seconds since 1970, one a line), which keeps the latest 200."""
-    lines = [f"{start:.3f}" for start in [*read_starts(path)[1 - _KEPT_STARTS :], now]]
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    _replace(path, "\n".join([*lines, ""]))
-
-
-def read_starts(path: str | os.PathLike[str]) -> list[float]:
-    """The starts in the log; lines that are no instant are left out. Reads at most 64 KiB."""
-    try:
-        raw = _read(path, _STARTS_LIMIT)
-    except FileNotFoundError:
-        return []
-    starts = []
-    for line in raw.split(b"\n"):
-        try:
-            start = float(line)
-        except ValueError:
-            continue
-        if 0 < start < _LATEST:
-            starts.append(start)
-    return starts
-
-
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The text without what would end a field or a line, or steer the terminal that `health` prints it on."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-def _replace(path: str | os.PathLike[str], text: str) -> None:
-    """Replace a file as a whole, so that a reader never sees half of it."""
+def replace(path: str | os.PathLike[str], text: str) -> None:
+    """Replace a file as a whole, so that a reader never sees half of it; raises OSError."""
     temporary = f"{os.fspath(path)}.new"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:  # unlike os.write, it never writes only a part without saying so
@@ -148,7 +153,8 @@ def _replace(path: str | os.PathLike[str], text: str) -> None:
     os.replace(temporary, path)
 
 
-def _read(path: str | os.PathLike[str], limit: int) -> bytes:
+def read_whole(path: str | os.PathLike[str], limit: int) -> bytes:
+    """At most *limit* bytes of a file, whatever stands in its place; raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not block
     with os.fdopen(descriptor, "rb") as file:
         return file.read(limit) or b""  # None: a pipe that somebody may yet write to

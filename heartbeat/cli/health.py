@@ -1,57 +1,86 @@
-"""`heartbeat health`: what the probe says, by exit status. Standard library only."""
+"""`heartbeat health`: what the probe says, by exit status. Standard library only, and no more of it than is needed."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
 from heartbeat.folders import find_folders
 from heartbeat.probe import Health, examine
+from heartbeat.pulse import plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from heartbeat.cli.examination import Reply
+
+_LONGEST = 30.0
+"""Seconds after which a probe that hangs, on a dead network disk, is ended by the kernel: its status is not 0 then."""
 
 
-def answer(folder: str | None, *, as_json: bool, assert_live: bool) -> int:
-    """Answer `health` for the installation in *folder*; the exit status."""
-    _, state, _ = find_folders(folder, os.environ)
-    health = examine(state)
-    status = 1 if assert_live and not health.is_live else 0
+def answer(folder: str | None, words: list[str], *, as_json: bool) -> int:
+    """Answer `health` with the *words* behind it, for the installation in *folder*; the exit status."""
     try:
-        show_health(health, as_json=as_json, assert_live=assert_live)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        folders = find_folders(folder, os.environ)
+        if words == ["--assert-live"] and not as_json:
+            return _assert_live(folders[1])
+        from heartbeat.cli.examination import examine_as_asked  # here: whoever is answered above does not wait for it
+
+        return say(examine_as_asked(folders, words, as_json=as_json))
+    except Exception as error:
+        if os.environ.get("HEARTBEAT_DEBUG"):
+            raise
+        # Whatever went wrong: it is not known to be well.
+        complain(f"cannot examine: {type(error).__name__}: {error}; set HEARTBEAT_DEBUG=1 to see where")
+        return 1
+
+
+def _assert_live(state: str) -> int:
+    health = examine(state)
+    if not health.is_live:
+        complain(why_not_live(health))
+    return 0 if health.is_live else 1
+
+
+def why_not_live(health: Health) -> str:
+    """On one line: what is wrong, the state first."""
+    reasons = "; ".join(message for _, message in health.problems)
+    target = f"{health.target} is " if health.target else ""
+    return f"{target}{health.state}: {reasons or health.summary}"
+
+
+def complain(line: str) -> None:
+    """One line on stderr, if there is one; whoever closed it still gets the exit status."""
+    if sys.stderr is not None:
+        try:
+            print(f"heartbeat: {plain(line)}", file=sys.stderr, flush=True)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def say(reply: Reply) -> int:
+    """Print it; the exit status. A reader that went away has heard enough, a full disk has not."""
+    for line in reply.complaints:
+        complain(line)
+    if not reply.text or sys.stdout is None:
+        return reply.status
+    try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What the terminal's encoding lacks must not end the call.
+            sys.stdout.reconfigure(errors="backslashreplace")
+        print(reply.text, flush=True)
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):  # a reader that went away has heard enough
-            print(f"heartbeat: cannot print the answer: {error.strerror}", file=sys.stderr)
         # What is still in the buffer must not fail a second time when the interpreter ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return status if isinstance(error, BrokenPipeError) else 1
-    return status
+        if not isinstance(error, BrokenPipeError):
+            complain(f"cannot print the answer: {error.strerror}")
+            return 1
+    return reply.status
 
 
-def show_health(health: Health, *, as_json: bool, assert_live: bool) -> int:
-    """Print the state; the status is 0 unless an assertion does not hold."""
-    if as_json:
-        import json  # here: without --json nobody waits for it
+def bound(seconds: float = _LONGEST) -> None:
+    """End this process by SIGALRM when it takes longer: no wait inside the kernel outlives that."""
+    import _signal  # type: ignore[import-not-found] # `signal` takes longer to load than the answer
 
-        print(json.dumps(_envelope(health)))
-    elif not assert_live:
-        print(f"{health.state}: {health.summary}")
-        for code, message in health.problems:
-            print(f"  {code}: {message}")
-    if not assert_live or health.is_live:
-        return 0
-    reasons = "; ".join(message for _, message in health.problems)
-    print(f"heartbeat: {health.state}: {reasons or health.summary}", file=sys.stderr)
-    return 1
-
-
-def _envelope(health: Health) -> dict[str, object]:
-    data = {
-        "state": health.state,
-        "summary": health.summary,
-        "problems": [{"code": code, "message": message} for code, message in health.problems],
-        "pid": health.pid,
-        "uptime_seconds": health.uptime_seconds,
-        "last_beat_at": health.last_beat_at or None,
-        "recent_starts": health.recent_starts,
-    }
-    return {"schema": "heartbeat/v1", "ok": True, "command": "health", "data": data, "error": None}
+    _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+    _signal.setitimer(_signal.ITIMER_REAL, seconds)

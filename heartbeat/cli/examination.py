@@ -1,0 +1,199 @@
+"""What `heartbeat health` was asked, word by word, and its answer. Standard library only."""
+
+from __future__ import annotations
+
+import time
+
+from heartbeat.cli.health import why_not_live
+from heartbeat.probe import Health, examine, forms
+from heartbeat.probe.forms import Assertion
+from heartbeat.probe.fresh import read_age, why_not_fresh
+from heartbeat.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Problems = tuple[tuple[str, str], ...]
+
+_ITSELF = "heartbeat"
+_USAGE, _UNKNOWN = 2, 3
+_LIVE, _NO_RESTARTER, _FRESH = "--assert-live", "--assert-no-restarter", "--assert-fresh"
+_RESTARTERS = ("restarter", "second_supervisor")
+_SWITCHES = {
+    _LIVE: "live",
+    _NO_RESTARTER: "no_restarter",
+    "--all": "everything",
+    "--nagios": "nagios",
+    "--prometheus": "prometheus",
+}
+
+
+class Wanted(Record):
+    """What was asked.
+
+    `target` is empty for heartbeat itself; `fresh` holds a job, an age in seconds or None, and both as written.
+    """
+
+    __slots__ = ("everything", "fresh", "live", "nagios", "no_restarter", "prometheus", "target")
+
+    def __init__(self) -> None:
+        self.target = ""
+        self.everything = self.live = self.no_restarter = self.nagios = self.prometheus = False
+        self.fresh: list[tuple[str, float | None, str]] = []
+
+
+def read_words(words: list[str], *, as_json: bool = False) -> Wanted:
+    """The words behind `health`; raises ValueError with what is wrong about them."""
+    wanted, remaining = Wanted(), list(words)
+    while remaining:
+        word = remaining.pop(0)
+        if word in _SWITCHES:
+            setattr(wanted, _SWITCHES[word], True)
+        elif word == _FRESH:
+            if not remaining or remaining[0].startswith("-"):
+                raise ValueError(f"{_FRESH} needs the name of a job, such as {_FRESH} vip-mail=30m")
+            wanted.fresh.append(_read_fresh(remaining.pop(0)))
+        elif word.startswith(f"{_FRESH}="):
+            wanted.fresh.append(_read_fresh(word.removeprefix(f"{_FRESH}=")))
+        elif word.startswith("-") or not word:
+            raise ValueError(f"there is no option {word!r}; see `heartbeat health --help`")
+        elif wanted.target:
+            raise ValueError(f"one target at a time, not {wanted.target!r} and {word!r}; or --all")
+        else:
+            wanted.target = word
+    if wanted.nagios + wanted.prometheus + as_json > 1:
+        raise ValueError("the answer has one form: --json, --nagios or --prometheus")
+    _require_sense(wanted)
+    return wanted
+
+
+def _read_fresh(text: str) -> tuple[str, float | None, str]:
+    job, equals, age = text.partition("=")
+    if not job:
+        raise ValueError(f"{_FRESH} needs the name of a job, such as {_FRESH} vip-mail=30m")
+    return job, read_age(age) if equals else None, text
+
+
+def _require_sense(wanted: Wanted) -> None:
+    if wanted.everything and wanted.target:
+        raise ValueError("--all means every target; leave out its name, or --all")
+    if wanted.target == _ITSELF:
+        wanted.target = ""
+    if wanted.fresh and wanted.target:
+        raise ValueError(f"{_FRESH} is about heartbeat's own jobs; leave out {wanted.target!r}")
+
+
+class Reply(Record):
+    """What is to be said: on stdout, if anything, each line on stderr, and the exit status."""
+
+    __slots__ = ("complaints", "status", "text")
+
+    def __init__(self, status: int, text: str = "", complaints: Iterable[str] = ()) -> None:
+        self.status = status
+        self.text = text
+        self.complaints = tuple(complaints)
+
+
+def examine_as_asked(folders: tuple[str, str, str], words: list[str], *, as_json: bool) -> Reply:
+    """Look, and find the answer, with a line for each assertion that does not hold."""
+    try:
+        wanted = read_words(words, as_json=as_json)
+    except ValueError as error:
+        return _refuse("usage", str(error), _USAGE, as_json=as_json)
+    if wanted.target and wanted.target not in (known := known_names(folders)):
+        message = f"there is no target {wanted.target!r}; known are {', '.join((_ITSELF, *known))}"
+        return _refuse("not_found", message, _UNKNOWN, as_json=as_json)
+    names = ("", *watched_names(folders)) if wanted.everything else (wanted.target,)
+    # Who restarts it is looked for where nothing narrower was asked: it takes longer than all the rest.
+    is_full = wanted.no_restarter or not (wanted.live or wanted.fresh)
+    looks = [_Look(name, folders, is_full=is_full) for name in names]
+    unseen = [f"{_NO_RESTARTER}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter]
+    return _reply(
+        wanted, [look.health for look in looks], _assertions(wanted, looks, folders[1]), unseen, as_json=as_json
+    )
+
+
+class _Look:
+    """At one target: its health, who restarts it, and what could not be looked at, the latter as (code, message)."""
+
+    def __init__(self, name: str, folders: tuple[str, str, str], *, is_full: bool) -> None:
+        self.restarters: Problems = ()
+        self.unseen: Problems = ()
+        if name:
+            self.health = examine_watched(name, folders)
+            self.restarters = tuple(each for each in self.health.problems if each[0] in _RESTARTERS)
+            return
+        self.health = examine(folders[1], thorough=True)
+        if is_full:
+            self.restarters, self.unseen = own_restarters(folders)
+        if self.restarters and self.health.state != "absent":
+            self.health.problems += self.restarters
+            self.health.state = "degraded" if self.health.state == "up" else self.health.state
+
+
+def _assertions(wanted: Wanted, looks: list[_Look], state: str) -> tuple[Assertion, ...]:
+    made = []
+    if wanted.live:
+        made += [Assertion(_LIVE, "" if look.health.is_live else why_not_live(look.health)) for look in looks]
+    if wanted.no_restarter:
+        for look in looks:
+            asked = f"{_NO_RESTARTER} {look.health.target}".rstrip()
+            made.append(Assertion(asked, "; ".join(message for _, message in look.restarters)))
+    now = time.time()
+    made += [Assertion(f"{_FRESH} {text}", why_not_fresh(state, job, age, now)) for job, age, text in wanted.fresh]
+    return tuple(made)
+
+
+def _reply(
+    wanted: Wanted, healths: list[Health], assertions: tuple[Assertion, ...], unseen: list[str], *, as_json: bool
+) -> Reply:
+    failures = [each for each in assertions if each.reason]
+    # The state itself says best that it does not live.
+    told = [each.reason if each.name == _LIVE else f"{each.name}: {each.reason}" for each in failures]
+    status, text = 1 if failures else 0, ""
+    if wanted.nagios:
+        text, status = forms.as_nagios(healths, failures)
+    elif wanted.prometheus:
+        text = forms.as_prometheus(healths, assertions)
+    elif as_json:
+        text = forms.as_json(healths, assertions, several=wanted.everything)
+    elif not assertions:
+        text = forms.as_text(healths)
+    return Reply(status, text, [*unseen, *told])
+
+
+def _refuse(code: str, message: str, status: int, *, as_json: bool) -> Reply:
+    return Reply(status, forms.as_refusal(code, message)) if as_json else Reply(status, complaints=[message])
+
+
+# The seam to what watches other programs, and looks for what restarts them
+
+
+def watched_names(folders: tuple[str, str, str]) -> tuple[str, ...]:
+    """The targets that the configuration names."""
+    from heartbeat.probe.targets import known_targets
+
+    return tuple(name for name in known_targets(f"{folders[0]}/config.toml") if name != _ITSELF)
+
+
+def known_names(folders: tuple[str, str, str]) -> tuple[str, ...]:
+    """Every target that may be asked for: those of the configuration, and the presets."""
+    from heartbeat.probe.presets import PRESETS
+
+    return tuple(dict.fromkeys((*watched_names(folders), *PRESETS)))
+
+
+def examine_watched(name: str, folders: tuple[str, str, str]) -> Health:
+    """The state of another target."""
+    from heartbeat.probe.targets import examine_target
+
+    return examine_target(name, folders)
+
+
+def own_restarters(folders: tuple[str, str, str]) -> tuple[Problems, Problems]:
+    """Who restarts heartbeat itself, and where that could not be looked for."""
+    from heartbeat.probe.restarters import find_restarters, subject_of
+
+    found = find_restarters(subject_of(folders[0], folders[1], now=time.time()))
+    return tuple(each.problem for each in found.restarters), found.faults
