@@ -1,4 +1,4 @@
-"""Secrets: the four places where one may be kept, and reading those of them that need no other program."""
+"""Secrets: the five places where one may be kept, and reading those of them that need no other program."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Annotated, Any, TypeGuard
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from heartbeat.config.fields import Model, Text
+from heartbeat.config.service import CREDENTIAL
 
 LARGEST = 64 * 1024
 """Bytes of a secret; the kernel allows 128 KiB for one variable."""
-PLACES = ("env", "file", "command", "keyring")
+PLACES = ("env", "file", "command", "keyring", "credential")
 """The keys of which a secret has exactly one."""
 
 _SHAPES = {
@@ -24,9 +25,11 @@ _SHAPES = {
     "file": 'a path in quotes, such as "~/.mail-password"',
     "command": 'a list of texts, such as ["pass", "show", "mail"]',
     "keyring": 'service and user in quotes with a slash between, such as "mail/me"',
+    "credential": "the name of a credential in quotes",
 }
 _REMEDY = (
-    'write { env = "NAME" }, { file = "~/path" }, { command = ["pass", "show", "mail"] } or { keyring = "mail/me" }'
+    'write { env = "NAME" }, { file = "~/path" }, { command = ["pass", "show", "mail"] }, { keyring = "mail/me" } '
+    'or { credential = "name" }'
 )
 
 
@@ -54,6 +57,12 @@ def _entry(text: str) -> str:
     return text
 
 
+def _credential(name: str) -> str:
+    if not re.fullmatch(CREDENTIAL, name):
+        raise _unusable("credential")
+    return name
+
+
 class Secret(Model):
     """The place of a secret, never its value."""
 
@@ -64,6 +73,8 @@ class Secret(Model):
     """A program and its arguments; the secret is the first line of what it prints."""
     keyring: Annotated[Text, AfterValidator(_entry)] | None = None
     """Service and user of an entry in the keyring of the desktop."""
+    credential: Annotated[str, AfterValidator(_credential)] | None = None
+    """What systemd hands over to the service under this name."""
 
     @model_validator(mode="before")
     @classmethod
@@ -75,21 +86,24 @@ class Secret(Model):
 
     @model_validator(mode="after")
     def _one_place(self) -> Secret:
-        if len(self.model_fields_set) != 1 or not (self.env or self.file or self.command or self.keyring):
+        if len(self.model_fields_set) != 1 or not any(getattr(self, place) for place in PLACES):
             raise ValueError(f"cannot tell where this secret is kept; {_REMEDY}")
         return self
 
-    def read(self, folder: Path, environ: Mapping[str, str]) -> str:
-        """The value from a variable or a file; raises ValueError when it cannot be had.
+    def read(self, folder: Path, environ: Mapping[str, str], credentials: Mapping[str, str] | None = None) -> str:
+        """The value from a variable, a file or a credential; raises ValueError when it cannot be had.
 
-        *folder* is what a bare file name is relative to.
+        *folder* is what a bare file name is relative to; *credentials* are those of [service].
         """
         if self.env:
             value = environ.get(self.env, "")
             if not value:
                 raise ValueError(f"cannot find the variable {self.env} in heartbeat's environment; set it there")
             return value
-        path = expand(self.file or "", folder, environ)
+        if self.credential:
+            path = _file_of(self.credential, environ, credentials or {})
+        else:
+            path = expand(self.file or "", folder, environ)
         value = _read_private(path).removesuffix("\n").removesuffix("\r")
         if not value or "\0" in value:
             raise ValueError(f"cannot use {path}: it is empty or holds a NUL character; put the secret into it")
@@ -119,6 +133,34 @@ def expand(text: str, folder: Path, environ: Mapping[str, str]) -> Path:
 def home_folder(environ: Mapping[str, str]) -> str:
     """HOME, which a service manager may leave out or empty."""
     return environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+
+
+def _file_of(name: str, environ: Mapping[str, str], credentials: Mapping[str, str]) -> Path:
+    """Where systemd put a credential; else, as outside of the service, the file that it would take it from."""
+    handed = f"{environ.get('CREDENTIALS_DIRECTORY', '')}/{name}"
+    # Of a file that could not be read when the service started, systemd hands over a line end alone.
+    if os.path.isfile(handed) and os.path.getsize(handed) > 1:
+        return Path(handed)
+    if name in credentials:
+        return _outside(name, Path(credentials[name]))
+    known = ", ".join(sorted(credentials)) or "none"
+    raise ValueError(
+        f"cannot find the credential {name!r}: [service] credentials names {known}; "
+        "add it there with its file, and run `heartbeat install`"
+    )
+
+
+def _outside(name: str, path: Path) -> Path:
+    """The file of a credential, for whoever is not the service."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except PermissionError:
+        raise ValueError(
+            f"cannot read the credential {name!r} here: systemd reads {path} for the service; ask as root"
+        ) from None
+    except OSError:
+        pass  # whoever reads it says what is wrong
+    return path
 
 
 def _read_private(path: Path) -> str:
