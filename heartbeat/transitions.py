@@ -1,0 +1,130 @@
+"""The states of a target, look after look -> what is settled, and who has still to be told of it. Pure.
+
+A target is red or green. A colour settles when it was seen in two rounds one after the other; what restarts between two
+rounds is no news. Each channel is told of a settled colour once, and never twice of the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+Colour = Literal["green", "red"]
+
+RED = ("down", "flapping", "stalled")
+"""The states that alarm, unless the owner says otherwise."""
+ROUNDS = 2
+"""A colour that is seen so often in a row settles."""
+APART = 5.0
+"""Seconds; what is seen sooner after the last round is the same round, made by another watch."""
+RESTLESS, CALM = 4, 3600.0
+"""With so many changes in the last so many seconds nothing is called green: it comes and goes."""
+_TOLERANCE = 60.0
+"""Seconds by which the last sign of life may lie before the last round that saw it alive."""
+_AT_ONCE = ("flapping",)
+"""It has been seen more than once: the state itself says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a watch knows of one target; instants are seconds since 1970."""
+
+    colour: Colour
+    """The one that is settled."""
+    since: float
+    state: str
+    """The latest state of that colour."""
+    seen_at: float = 0.0
+    """When a round saw it last."""
+    before: float = 0.0
+    """Since when the other colour had held before; 0: it is the first."""
+    was: str = ""
+    """The latest state of the colour before."""
+    rounds: int = 0
+    """In so many rounds, up to the last one, the other colour was seen."""
+    began: float = 0.0
+    """When the first of them was made."""
+    looked_at: float = 0.0
+    """When the last of them was made."""
+    changes: tuple[float, ...] = ()
+    """When a colour settled, or the other one had only been seen for a moment: the latest instants."""
+    told: Mapping[str, Colour] = field(default_factory=dict)
+    """What each channel was told last; one that was told nothing takes it for green."""
+
+
+def colour_of(state: str, on: Collection[str] = RED) -> Colour:
+    """Red for the states in *on*."""
+    return "red" if state in on else "green"
+
+
+def look(
+    memory: Memory | None,
+    state: str,
+    now: float,
+    *,
+    since: float | None = None,
+    on: Collection[str] = RED,
+    sure: bool = False,
+) -> Memory:
+    """What is known after a round in which the target was in *state*, as it says *since* then.
+
+    What is seen for the first time ever settles at once: a watch that is set up where all is down says so. So does red
+    that is *sure*, as when the supervisor has given it up.
+    """
+    colour = colour_of(state, on)
+    if memory is None:
+        return Memory(colour, _between(0, since, now) or now, state, now, changes=(now,) if colour == "red" else ())
+    if colour == memory.colour:
+        changes = _with(memory.changes, now) if memory.rounds else memory.changes
+        return replace(memory, state=state, seen_at=now, rounds=0, began=0.0, looked_at=0.0, changes=changes)
+    is_sure = colour == "red" and (sure or state in _AT_ONCE)
+    if memory.rounds and 0 <= now - memory.looked_at < APART and not is_sure:
+        return memory
+    rounds = memory.rounds + 1
+    began = min(memory.began, now) if memory.rounds else now
+    has_lasted = rounds >= ROUNDS and (colour == "red" or not _is_restless(memory, now))
+    if not (is_sure or has_lasted):
+        return replace(memory, rounds=rounds, began=began, looked_at=now)
+    # A dead process may say nothing but when it began. Of a loop of restarts some were seen up.
+    earliest = 0 if state in _AT_ONCE else memory.seen_at - _TOLERANCE
+    return Memory(
+        colour,
+        (_between(earliest, since, now) if colour == "red" else None) or began,
+        state,
+        now,
+        before=memory.since,
+        was=memory.state,
+        changes=_with(memory.changes, now),
+        told=memory.told,
+    )
+
+
+def is_news(before: Memory | None, after: Memory) -> bool:
+    """Whether a colour has settled that the owner wants to hear of: not that all was well from the beginning."""
+    return after.colour == "red" if before is None else after.colour != before.colour
+
+
+def due(memory: Memory, channels: Iterable[str]) -> tuple[str, ...]:
+    """The channels that have still to be told of the settled colour; none while the target just looked otherwise."""
+    if memory.rounds:
+        return ()
+    return tuple(name for name in channels if memory.told.get(name, "green") != memory.colour)
+
+
+def with_told(memory: Memory, channel: str) -> Memory:
+    """The channel has been told of the settled colour."""
+    return replace(memory, told={**memory.told, channel: memory.colour})
+
+
+def _with(changes: tuple[float, ...], now: float) -> tuple[float, ...]:
+    return (*changes, now)[-RESTLESS:]
+
+
+def _is_restless(memory: Memory, now: float) -> bool:
+    # An instant in the future is of a clock that was wrong.
+    return sum(1 for at in memory.changes if 0 <= now - at < CALM) >= RESTLESS
+
+
+def _between(earliest: float, since: float | None, now: float) -> float | None:
+    return since if since is not None and max(0, earliest) < since <= now else None
