@@ -61,15 +61,16 @@ venv:
 	fi
 
 # The stamps say for which pyproject.toml the packages were installed; -qq leaves only errors to be seen.
+# pip first: dependency groups need 25.1 (Debian 12 has 23), and the script that an older one writes for the command
+# imports `re`, which costs `heartbeat health` a third of its time.
 $(VENV)/runtime.stamp: pyproject.toml
 	@echo "installing heartbeat into $(VENV)"
+	@$(PIP) install --upgrade 'pip>=25.1'
 	@$(PIP) install --editable .
 	@touch $@
 
-# Dependency groups need pip 25.1; Debian 12 has 23.
 $(VENV)/dev.stamp: $(VENV)/runtime.stamp
 	@echo "installing what the tests need into $(VENV)"
-	@$(PIP) install --upgrade 'pip>=25.1'
 	@$(PIP) install --group dev
 	@touch $@
 

@@ -30,6 +30,7 @@ from heartbeat.paths import Home
 from heartbeat.policy import rules_of
 from heartbeat.ports import Agent, Channel, Ledger
 from heartbeat.process import Command, execute, owner, redacted
+from heartbeat.progress import Progress
 from heartbeat.routing import Route
 
 step_hooks: list[Callable[[str], None]] = []
@@ -58,6 +59,8 @@ class House:
     channels: Mapping[str, Channel] = field(default_factory=dict)
     """By name."""
     routes: tuple[Route, ...] = ()
+    progress: Progress = field(default_factory=Progress)
+    """What each thread of the daemon works at."""
 
 
 class Halt(Event):
@@ -210,13 +213,15 @@ def persist(house: House, write: Callable[[], Result]) -> Result:
         wait=tenacity.wait_exponential(multiplier=0.5, max=15),
         stop=stop,
         sleep=tenacity.sleep_using_event(house.stop),
-        before_sleep=_say_once,
+        before_sleep=lambda state: _go_on(house, state),
         reraise=True,
     )
     return retry(write)
 
 
-def _say_once(state: tenacity.RetryCallState) -> None:
+def _go_on(house: House, state: tenacity.RetryCallState) -> None:
+    # Whoever waits for the disk is no wedged worker: to end it would lose what it holds.
+    house.progress.extend(0)
     if state.attempt_number == 1:
         warn("ledger_waits", error=state.outcome and state.outcome.exception())
 

@@ -47,10 +47,12 @@ class Courier:
         while True:
             self._rung.wait()
             self._rung.clear()
-            if self._house().stop.is_set():
+            house = self._house()
+            if house.stop.is_set():
                 return
             try:
-                self._make_round(self._house())
+                with house.progress.working(f"a round of the courier {self._place!r}", 0):
+                    self._make_round(house)
                 self._troubles.over(self._place)
             except LedgerCorrupt as error:
                 self._fatal(error)

@@ -7,13 +7,11 @@ over), `reload` (SIGHUP) or `stop` (SIGTERM, SIGINT). Runs go to the dispatcher'
 from __future__ import annotations
 
 import gc
-import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import partial
 from queue import Empty, SimpleQueue
 from zoneinfo import ZoneInfo
 
@@ -32,6 +30,9 @@ from heartbeat.proof import Proof
 from heartbeat.pulse import PERIOD
 from heartbeat.queue.drop import bring_in
 from heartbeat.recovery import clear_up, close_removed, tidy
+from heartbeat.safe import Safe
+from heartbeat.signals import Heard
+from heartbeat.ties import Ties
 from heartbeat.troubles import Troubles
 from heartbeat.zones import host_zone
 
@@ -47,18 +48,21 @@ _UPKEEP_EVERY = 1.0
 class Daemon:
     """Runs until it is told to stop."""
 
-    def __init__(self, house: House, reload: Reload, clocks: Callable[[], Reading] = read_clocks) -> None:
+    def __init__(self, house: House, reload: Reload, ties: Ties, clocks: Callable[[], Reading] = read_clocks) -> None:
         self._house = house
         self._reload = reload
+        self._ties = ties
         self._clocks = clocks
         self._words: SimpleQueue[str] = SimpleQueue()  # its put is reentrant: safe in a signal handler
+        self._stop: Heard | None = None
         self._troubles = Troubles()
-        self._delivery = Delivery(lambda: self._house, self._troubles, self._give_up)
+        self._delivery = Delivery(lambda: self._house, self._troubles, self._give_up, lambda: self._safe.is_on)
         self._pings = Pings(lambda: self._house, self._troubles)
         links = Links(lambda: self._words.put("ended"), self._delivery.ring, self._give_up, self._pings.job)
         self._dispatcher = Dispatcher(lambda: self._house, self._troubles, links)
         self._started = self._looked = clocks()
-        self._proof = Proof(self._started, self._troubles)
+        self._safe = Safe(ties.flapping, self._started.running)
+        self._proof = Proof(self._started, self._troubles, ties.notifier, ties.dump)
         self._zone = host_zone()
         self._is_planned = False
         self._is_closed = True  # whether the incidents of what a new configuration removed are closed
@@ -70,12 +74,11 @@ class Daemon:
 
     def run(self) -> None:
         """Beat until SIGTERM or SIGINT, then drain; raises what made going on impossible."""
-        for number, word in ((signal.SIGTERM, "stop"), (signal.SIGINT, "stop"), (signal.SIGHUP, "reload")):
-            signal.signal(number, partial(lambda word, _number, _frame: self._words.put(word), word))
+        self._ties.listen(self._hear)
         self._alarm.start()
         self._delivery.start()
         self._pings.start()
-        event("started", version=__version__, jobs=len(self._house.config.jobs))
+        event("started", version=__version__, jobs=len(self._house.config.jobs), why=self._ties.why)
         try:
             self._loop()
         finally:
@@ -94,7 +97,8 @@ class Daemon:
             now = self._look_at_clocks()
             if not self._is_planned:
                 self._watched("plan", self._plan, now)
-            self._dispatcher.advance(now)
+            if not self._safe.rest(self._looked.running):
+                self._dispatcher.advance(now)
             self._delivery.advance(now)
             if not words <= {"due", "ended"} or self._looked.running - self._kept_up_at >= _UPKEEP_EVERY:
                 self._kept_up_at = self._looked.running
@@ -135,14 +139,14 @@ class Daemon:
     def _wait(self, now: datetime) -> set[str]:
         """Sleep until the next due instant or pulse, or until somebody rings; returns every word heard."""
         # Never further than a period away: what the clock does meanwhile is noticed then at the latest.
-        latest = now + timedelta(seconds=PERIOD)
-        self._alarm.set(
-            max(now, min(self._dispatcher.next_at(now) or latest, self._delivery.next_at or latest, latest))
-        )
+        rest = self._safe.rest(self._looked.running)
+        latest = now + timedelta(seconds=min(self._proof.period, rest or PERIOD))
+        due = None if rest else self._dispatcher.next_at(now)
+        self._alarm.set(max(now, min(due or latest, self._delivery.next_at or latest, latest)))
         words = set[str]()
         try:
             # The alarm goes by the wall clock, which may be set back by a month; this bound does not.
-            words.add(self._words.get(timeout=PERIOD))
+            words.add(self._words.get(timeout=self._proof.period))
             while True:
                 words.add(self._words.get_nowait())
         except Empty:
@@ -172,6 +176,7 @@ class Daemon:
         self._watched("ledger", clear_up, self._house.ledger, now)
         if not self._is_closed:
             self._watched("ledger", self._close_removed, now)
+        self._watched("safe_mode", self._safe.look, self._house.ledger, now, self._looked.running)
         self._delivery.ring()
         self._watched("due", self._delivery.look_ahead, self._house.ledger, now)
         if self._looked.running >= self._tidy_at:
@@ -193,12 +198,19 @@ class Daemon:
 
     def _beat(self, now: datetime) -> None:
         """Write the proof of life, and let those hear of it who listen elsewhere: this loop came round."""
-        self._proof.write(self._house, now, self._dispatcher.next_at(now))
+        next_at, overdue = self._dispatcher.next_at(now), self._dispatcher.overdue(now)
+        self._proof.write(self._house, now, next_at, overdue, self._safe.message)
         self._pings.beat(self._looked.running)
 
     # Signals
 
+    def _hear(self, heard: Heard) -> None:
+        if heard.word == "stop" and self._stop is None:
+            self._stop = heard
+        self._words.put(heard.word)
+
     def _take_new_configuration(self) -> None:
+        self._ties.notifier.reloading()
         try:
             house = self._reload(self._house)
         except HeartbeatError as error:
@@ -215,7 +227,10 @@ class Daemon:
 
     def _drain(self) -> None:
         """Let what runs finish within the bound, then end it; results are written down either way."""
-        event("stopping", running=self._dispatcher.running)
+        if self._stop is not None:
+            self._ties.stopping(self._stop)
+        event("stopping", by=self._stop, running=self._dispatcher.running)
+        self._proof.end()
         end = time.monotonic() + self._house.config.settings.daemon.drain.total_seconds()
         while self._dispatcher.take_ended() and self._fatal is None and (left := end - time.monotonic()) > 0:
             with suppress(Empty):

@@ -21,8 +21,15 @@ from heartbeat.troubles import Troubles
 class Delivery:
     """What is held, wakes, messages and briefs, each when its time has come."""
 
-    def __init__(self, house: Callable[[], House], troubles: Troubles, fatal: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        house: Callable[[], House],
+        troubles: Troubles,
+        fatal: Callable[[BaseException], None],
+        is_safe: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._house = house
+        self._is_safe = is_safe  # then nobody is woken: what is due waits in the outbox
         self._lock = KernelLock(house().home.agent_lock_file)
         self._looked_at = house().clock()
         self._overrides = Overrides()
@@ -65,6 +72,8 @@ class Delivery:
 
     def _call_agent(self, house: House) -> None:
         # Another heartbeat process (`heartbeat tick`) may be calling the agent: the next beat rings again.
+        if self._is_safe():
+            return
         if house.ledger.due_wakes(house.clock(), to_owner=False) and self._lock.acquire(owner(), patience=0.0):
             try:
                 deliver_due(self._house, to_owner=False)
@@ -84,7 +93,8 @@ class Delivery:
         released = decide_held(house, everything=everything)
         if issue_due(house) or released or everything:
             self._agent.ring()
-        deliver_due(self._house, to_owner=True)
+        if not self._is_safe():
+            deliver_due(self._house, to_owner=True)
         tell_incidents(house)
         self._post.round(house)
 

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 
 from heartbeat.agenda import Agenda, stagger
 from heartbeat.beat import Halt, House, tick
-from heartbeat.clock import to_text
+from heartbeat.clock import to_seconds, to_text
 from heartbeat.errors import LedgerCorrupt, LedgerError, Refused, SlotTaken
 from heartbeat.job import Job
 from heartbeat.log import event, warn
@@ -28,7 +28,7 @@ from heartbeat.slots import LATE, Move, first_look, next_move, overlooked, super
 from heartbeat.troubles import Troubles
 
 _MOST_AT_ONCE = 500
-_AGAIN, _SOON = timedelta(seconds=PERIOD), timedelta(seconds=1)
+_AGAIN, _SOON, _OVERDUE = timedelta(seconds=PERIOD), timedelta(seconds=1), timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Dispatcher:
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix="run")
         self._agenda = Agenda()
         self._at_once: list[str] = []  # due while they run or are paused: they need no worker, only a decision
-        self._ready: OrderedDict[str, None] = OrderedDict()  # due, and waiting for a worker, in this order
+        self._ready: OrderedDict[str, datetime] = OrderedDict()  # due then, and waiting for a worker, in this order
         self._late: set[str] = set()  # those that have been given an instant of their own to start late
         self._running: dict[str, tuple[datetime, Halt]] = {}
         self._waiting: set[str] = set()  # a slot of theirs waits for the end of the run that goes on
@@ -135,6 +135,12 @@ class Dispatcher:
         """Wait for the threads; what waits for a worker is unclaimed, and the next start makes up for it."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
+    def overdue(self, now: datetime) -> str:
+        """The job that has waited longest for a worker, when that is over two minutes; else nothing."""
+        name = next(iter(self._ready), "")
+        waits = now - self._ready[name] if name else timedelta()
+        return f"{name} since {to_seconds(self._ready[name])}" if waits > _OVERDUE else ""
+
     def take_ended(self) -> int:
         """Forget the runs that are over; how many still go on."""
         while True:
@@ -147,7 +153,7 @@ class Dispatcher:
                 self._agenda.hasten(name, again)
             if name in self._waiting:
                 self._waiting.discard(name)
-                self._ready[name] = None
+                self._ready[name] = self._house().clock()
 
     def _line_up(self, now: datetime) -> None:
         """What came due waits for a worker; what is late gets an instant of its own first, one after the other."""
@@ -162,7 +168,7 @@ class Dispatcher:
                 late.append(name)
             else:
                 self._late.discard(name)
-                self._ready[name] = None
+                self._ready[name] = at
         for name, at in stagger(late, now):
             self._late.add(name)
             self._agenda.put(name, at)
@@ -202,7 +208,9 @@ class Dispatcher:
         again = None
         self._links.ping(job, "start")
         try:
-            ticked = tick(self._house(), job, move.start, now, note=move.note, halt=halt, again=move.again)
+            house = self._house()
+            with house.progress.working(f"the job {job.name}", job.timeout.total_seconds()):
+                ticked = tick(house, job, move.start, now, note=move.note, halt=halt, again=move.again)
             if ticked.judgement is not None:
                 self._links.ping(job, "fail" if ticked.judgement.verdict.is_fault else "ok")
             if ticked.wakes:

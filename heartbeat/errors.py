@@ -11,6 +11,7 @@ HeartbeatError              exit 1  internal_error
 │   └── LedgerTooNew        exit 4  integrity_error
 ├── AgentError              exit 1  agent_error        (retryable says whether to try again)
 │   └── AgentOnHold         exit 1  agent_on_hold      (it asked for time; that is no failure)
+├── ServiceError            exit 1  service_error      (the supervisor refused, or did not answer)
 ├── ChannelError            exit 1  channel_error      (retryable says whether to try again)
 └── Refused                 exit 5  refused
     └── SlotTaken           exit 5  refused            (waiting does not help: it has its fate)
@@ -136,6 +137,13 @@ class ChannelError(HeartbeatError):
         self.retryable = retryable
         self.retry_after = retry_after
         """Seconds."""
+
+
+class ServiceError(HeartbeatError):
+    """The supervisor (systemd, launchd) did not do what it was asked to."""
+
+    code = "service_error"
+    retryable = True
 
 
 class Refused(HeartbeatError):

@@ -104,7 +104,9 @@ def _act(house: House, wake: Wake) -> tuple[Reply, list[Draft]]:
         return Reply(), drafts
     if house.agent is None:
         raise _NotAsked("no agent is configured", retryable=False)
-    reply = house.agent.call(call_of(house, wake))
+    call = call_of(house, wake)
+    with house.progress.working(f"the wake {wake.id}", call.prefs.timeout.total_seconds()):
+        reply = house.agent.call(call)
     return reply, replies(house, wake, reply)
 
 

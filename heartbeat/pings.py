@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SECONDS, _TRIES = 10.0, 2
 """For one ping, all its tries together."""
-_LAST_WAIT, _LAST_BREATH = 1.5, 0.5
+_LAST_WAIT, _LAST_BREATH = 1.0, 0.3
 """Seconds at the end: for what still waits, and then for the program that keeps an address."""
 _LARGEST = 1024 * 1024
 _ANY_SUCCESS = frozenset(range(200, 300))
@@ -63,7 +63,7 @@ class Pings:
             self._jobs.put(self._ping(f"ping:{job.name}", job.ping, word, dict(job.env)))
 
     def stop(self) -> None:
-        """Send what waits, but within 2 s."""
+        """Send what waits, but within 1.3 s."""
         lines, ends_at = (self._own, self._jobs), monotonic() + _LAST_WAIT
         for line in lines:
             line.finish()
@@ -82,8 +82,9 @@ class Pings:
 
     def _ping(self, place: str, secret: Secret, word: Word, env: dict[str, str]) -> Ping:
         house = self._house()
-        search_path = house.config.settings.search_path(env)
-        return Ping(place, secret, Vault(house.home.config, house.environ, search_path, stop=self._cut_short), word)
+        path, credentials = house.config.settings.search_path(env), house.config.settings.service.credentials
+        vault = Vault(house.home.config, house.environ, path, stop=self._cut_short, credentials=credentials)
+        return Ping(place, secret, vault, word)
 
 
 def _send(ping: Ping, address: str, fetcher: Fetcher) -> None:

@@ -139,7 +139,10 @@ def _hand_over(house: House, message: Message, now: datetime) -> bool:
     channel = house.channels.get(message.channel)
     if channel is None:
         raise _NotTried(f"no channel {message.channel!r} is configured any more")
-    return channel.send(message)
+    settings = house.config.settings.channels.get(message.channel)
+    limit = settings.timeout.total_seconds() if settings else 0
+    with house.progress.working(f"the message {message.id}", limit):
+        return channel.send(message)
 
 
 def _after_failure(house: House, message: Message, error: ChannelError) -> str:

@@ -37,10 +37,16 @@ FACTS = [
     ("brief",),
     ("brief", "--consume"),
     ("health",),
+    ("watch",),
+    ("watch", "--history"),
+    ("install", "--dry-run"),
+    ("stop",),
+    ("uninstall",),
 ]
 """Calls that print facts and end well in a home that was never used."""
 
 VERBS = [
+    *("install", "uninstall", "start", "stop", "restart", "status", "logs"),
     *("quiet", "quiet until", "quiet off", "quiet clear", "zone", "replay", "incidents"),
     *("messages", "messages list", "messages get", "messages retry", "messages cancel", "messages test"),
     *("demo", "init", "check", "run", "tick", "jobs", "next", "slots", "clock", "runs", "why", "brief", "health"),
@@ -55,6 +61,8 @@ VERBS = [
         "wakes release",
         "wakes retry",
         "wakes cancel",
+        "watch",
+        "doctor",
         "gate",
         "gate check",
     ),

@@ -459,13 +459,18 @@ def test_a_settled_wake_is_neither_cancelled_nor_tried_again(place: Place) -> No
 
 def test_health_is_absent_where_nothing_was_started(place: Place) -> None:
     answer: dict[str, Any] = {
+        "target": "heartbeat",
         "state": "absent",
+        "live": True,
         "summary": "heartbeat was never started here",
+        "since": None,
         "problems": [],
         "pid": None,
         "uptime_seconds": None,
         "last_beat_at": None,
         "recent_starts": 0,
+        "restarts": None,
+        "facts": {},
     }
     assert place.data("health") == answer
     done = place.run("health", "--json")

@@ -153,7 +153,6 @@ def test_every_problem_comes_at_once_with_file_key_value_and_remedy(place: Place
 @pytest.mark.parametrize(
     "words",
     [
-        ("run",),
         ("tick", "check"),
         ("tick", "check", "--dry-run"),
         ("jobs",),
@@ -165,10 +164,17 @@ def test_every_problem_comes_at_once_with_file_key_value_and_remedy(place: Place
 def test_nothing_starts_half(place: Place, words: tuple[str, ...]) -> None:
     place.configure(BROKEN)
     before = sorted(place.folder.rglob("*"))
-    # The daemon would take this process's signals.
-    ask = place.run if words == ("run",) else place.call
-    assert ask(*words).status == 4
+    assert place.call(*words).status == 4
     assert sorted(place.folder.rglob("*")) == before
+
+
+def test_a_daemon_that_does_not_start_leaves_only_the_evidence_of_that(place: Place) -> None:
+    place.configure(BROKEN)
+    before = set(place.folder.rglob("*"))
+    assert place.run("run").status == 4
+    made = {str(path.relative_to(place.folder)) for path in set(place.folder.rglob("*")) - before}
+    assert made == {"state", "state/daemon.lock", "state/pulse", "state/starts.log"}
+    assert place.data("health")["state"] == "down"
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
     assert settings.owner.zone == host_zone() != ""
     assert settings.agent.kind == "none"
     assert settings.agent.timeout == timedelta(minutes=10)
-    assert (settings.daemon.workers, settings.daemon.drain) == (8, timedelta(seconds=3))
+    assert (settings.daemon.workers, settings.daemon.drain) == (8, timedelta(seconds=2))
     assert (settings.retention.history, settings.retention.outputs) == (timedelta(days=30), 1000)
     assert (settings.quiet.windows, settings.quiet.holidays) == ((), ())
     assert settings.quiet.last_call == timedelta(minutes=30)
@@ -255,6 +255,8 @@ BAD = [
     ("agent.secrets = { K = { keyring = 'a' } }", "agent.secrets.K.keyring", "after keyring", "service and user"),
     ("agent.secrets = { K = { keyring = 'a/' } }", "agent.secrets.K.keyring", "after keyring", "service and user"),
     ("agent.secrets = { K = { cmd = 'b' } }", "agent.secrets.K.cmd", 'unknown key "cmd"', "known are: env, file"),
+    ("agent.key = { '' = '' }", 'agent.key.""', 'unknown key ""', "known are: env, file"),
+    ("ping.url = { cmd = 'b' }", "ping.url.cmd", 'unknown key "cmd"', "known are: env, file"),
     ("daemon.workers = 65", "daemon.workers", "65", "up to 64"),
     ("daemon.drain = '5m1s'", "daemon.drain", '"5m1s"', "from 0s to 5m"),
     ("retention.history = '23h'", "retention.history", '"23h"', "from 1d to 3660d"),

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +125,137 @@ def test_lines_written_behind_arrive_before_the_end() -> None:
     code = "from heartbeat.log import event, start_logging\nstart_logging('info', behind=True)\nevent('bye')\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=True)
     assert done.stderr.endswith(b"INFO bye\n")
+
+
+# A log of its own, for a daemon that no journal keeps one for
+
+WRITES = """
+from pathlib import Path
+from heartbeat.log import event, start_logging
+start_logging("info", file=Path({file!r}))
+"""
+
+
+def logged(file: Path, code: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run code whose log is *file*."""
+    text = WRITES.format(file=str(file)) + code
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60, **more)
+
+
+def test_a_log_file_gets_the_lines_and_is_its_owners_alone(tmp_path: Path) -> None:
+    file = tmp_path / "state/heartbeat.log"
+    done = logged(file, "event('begun', job='x')", umask=0)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d{4} INFO begun job=x\n", file.read_text())
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    file.chmod(0o666)
+    logged(file, "event('again')")
+    assert file.read_text().splitlines()[1].endswith("INFO again")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_file_is_rotated_by_size_and_five_old_ones_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    write = log._File(file).write
+    lines = [f"{number:06d} {'x' * 1000}\n" for number in range(8000)]
+    for line in lines:
+        write(line.encode())
+    names = ["heartbeat.log", *(f"heartbeat.log.{number}" for number in range(1, 6))]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    kept = [(tmp_path / name).read_text() for name in reversed(names)]
+    assert all(1_040_000 < len(text) <= 1_048_576 for text in kept[:-1])
+    # No line is cut, doubled, lost between two files, or out of order.
+    text = "".join(kept)
+    assert text == "".join(lines[-text.count("\n") :])
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in names} == {0o600}
+
+
+def test_a_line_that_is_longer_than_a_file_may_be_is_written_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    write = log._File(file).write
+    for number in range(3):
+        write(f"{number} {'x' * 2_000_000}\n".encode())
+    assert [path.read_text()[0] for path in sorted(tmp_path.iterdir())] == ["2", "1", "0"]
+
+
+def test_a_log_that_is_taken_away_begins_anew(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    write = log._File(file).write
+    write(b"one\n")
+    file.rename(tmp_path / "taken")
+    write(b"two\n")
+    assert (file.read_text(), (tmp_path / "taken").read_text()) == ("two\n", "one\n")
+
+
+def fill(file: Path) -> None:
+    """Let there be a folder where the log should be: nobody can write into that, not even root."""
+    file.unlink(missing_ok=True)
+    file.mkdir()
+
+
+def test_a_log_that_cannot_be_written_is_said_once_and_counted_when_it_can_be_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "heartbeat.log"
+    write = log._File(file).write
+    write(b"one\n")
+    for _ in range(2):
+        fill(file)
+        write(b"lost\n")
+        write(b"lost\n")
+        file.rmdir()
+    write(b"two\n")
+    first, second = file.read_text().splitlines()
+    assert re.fullmatch(r"\S+ WARNING log_lines_lost count=4", first)
+    assert second == "two"
+    assert capfd.readouterr().err == f"cannot write {file}: Is a directory; until it can be, the log is lost\n"
+
+
+def test_an_unwritable_log_does_not_stop_the_program(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    fill(file)
+    done = logged(file, "for number in range(3000): event('word', number=number)\nprint('went on')")
+    assert done.stdout == "went on\n"
+    assert done.stderr.count("\n") == 1
+
+
+# By the limit of the process for a file's size: the kernel writes what fits, and then refuses, as on a full disk.
+FULL = """
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from heartbeat import log
+write = log._File({file!r}).write
+write(b"one\\n")
+resource.setrlimit(resource.RLIMIT_FSIZE, (8, resource.RLIM_INFINITY))
+write(b"two, of which half fits\\n")
+write(b"three\\n")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+write(b"four\\n")
+"""
+
+
+def test_after_a_disk_was_full_each_line_is_whole_again(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL.format(file=str(file))], capture_output=True, text=True, check=True, timeout=60
+    )
+    first, half, lost, last = file.read_text().splitlines()
+    assert (first, half, last) == ("one", "two,", "four")
+    assert lost.endswith("WARNING log_lines_lost count=2")
+    assert done.stderr.count("cannot write") == 1
+
+
+def test_a_pipe_in_the_place_of_the_log_blocks_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    os.mkfifo(file)
+    code = f"from heartbeat import log\nlog._File({str(file)!r}).write(b'word')\nprint('went on')"
+    assert logged(file, code).stdout == "went on\n"
+
+
+def test_logging_that_is_set_up_anew_loses_no_line(tmp_path: Path) -> None:
+    file = tmp_path / "heartbeat.log"
+    logged(file, f"event('before')\nstart_logging('warning', file=Path({str(file)!r}))\nevent('not told')")
+    assert [line.split()[-1] for line in file.read_text().splitlines()] == ["before"]
 
 
 @pytest.mark.parametrize(("length", "shown"), [(1000, 1000), (1001, 1001)])

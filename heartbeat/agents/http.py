@@ -93,6 +93,8 @@ def place_of(key: Secret | None) -> str:
     if key.command:
         # Its arguments may be secret.
         return f"the program {show(key.command[0])}"
+    if key.credential:
+        return f"the credential {key.credential!r}"
     return f"the entry {show(key.keyring)} of the keyring"
 
 
@@ -116,4 +118,5 @@ def agent(settings: Settings, home: Home, environ: Mapping[str, str], stop: Even
 
 
 def _vault(settings: Settings, home: Home, environ: Mapping[str, str], stop: Event | None = None) -> Vault:
-    return Vault(home.config, environ, settings.search_path(settings.agent.env), stop=stop)
+    path, credentials = settings.search_path(settings.agent.env), settings.service.credentials
+    return Vault(home.config, environ, path, stop=stop, credentials=credentials)

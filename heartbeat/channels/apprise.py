@@ -67,7 +67,8 @@ class AppriseChannel:
     def _address(self, mark: str) -> str:
         assert self.own.url is not None
         ground = self.ground
-        vault = Vault(ground.home.config, ground.environ, ground.settings.search_path(self.own.env), mark, ground.stop)
+        path, credentials = ground.settings.search_path(self.own.env), ground.settings.service.credentials
+        vault = Vault(ground.home.config, ground.environ, path, mark, ground.stop, credentials)
         found = vault.read([self.own.url])[self.own.url]
         if isinstance(found, ValueError):
             wrong, remedy = split(found)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import typer
 
 from heartbeat import __version__
+from heartbeat.cli import alarmed as alarm_verb
 from heartbeat.cli import (
     brief,
     demo,
+    detach,
+    doctor,
     facts,
     gate,
     incidents,
@@ -17,12 +20,14 @@ from heartbeat.cli import (
     quiet,
     replay,
     schedule,
+    service,
     setup,
     tick,
     times,
     wakes,
+    watch,
 )
-from heartbeat.cli import run as run_verb
+from heartbeat.cli import ended as ended_verb
 from heartbeat.cli.shell import enter, fail, guarded, shell
 from heartbeat.cli.words import take_globals
 
@@ -34,8 +39,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(run_verb.run)
-for module in (setup, tick, times, facts, brief, replay, quiet):
+app.command()(detach.run)
+app.command(hidden=True)(ended_verb.ended)
+app.command(hidden=True)(alarm_verb.alarm)
+for module in (setup, tick, times, facts, brief, replay, quiet, service, watch, doctor):
     module.register(app)
 _GROUPS = (gate, incidents, ledger, messages, queue, quiet, schedule, wakes)
 for group in _GROUPS:
@@ -61,14 +68,38 @@ def _globals(
 
 @app.command()
 def health(
+    target: str = typer.Argument(None, help="heartbeat itself (the default), or a target that is watched."),
+    everything: bool = typer.Option(False, "--all", help="Heartbeat itself and every target of the configuration."),
     assert_live: bool = typer.Option(False, "--assert-live", help="Exit 1 unless up, degraded or absent."),
+    assert_no_restarter: bool = typer.Option(
+        False, "--assert-no-restarter", help="Exit 1 when something is found that restarts it again and again."
+    ),
+    assert_fresh: list[str] = typer.Option(
+        [],
+        "--assert-fresh",
+        metavar="JOB[=AGE]",
+        help="Exit 1 unless the job's last good run is so recent; by default twice its interval. May be repeated.",
+    ),
+    nagios: bool = typer.Option(False, "--nagios", help="One line for Nagios and its like, with their exit status."),
+    prometheus: bool = typer.Option(False, "--prometheus", help="Metrics for Prometheus, in its text format."),
 ) -> None:
-    """Say whether the daemon is alive, from evidence on disk."""
-    from heartbeat.cli.health import show_health
-    from heartbeat.probe import examine
+    """Say whether the daemon is alive, from evidence on disk. Assertions may be combined: each that fails is told."""
+    from heartbeat.cli.examination import examine_as_asked
+    from heartbeat.cli.health import say
 
+    switches = {
+        "--all": everything,
+        "--assert-live": assert_live,
+        "--assert-no-restarter": assert_no_restarter,
+        "--nagios": nagios,
+        "--prometheus": prometheus,
+    }
+    words = [target] if target else []
+    words += [switch for switch, wanted in switches.items() if wanted]
+    words += [f"--assert-fresh={job}" for job in assert_fresh]
     call = shell("health")
-    raise typer.Exit(show_health(examine(str(call.home.state)), as_json=call.as_json, assert_live=assert_live))
+    folders = (str(call.home.config), str(call.home.state), str(call.home.cache))
+    raise typer.Exit(say(examine_as_asked(folders, words, as_json=call.as_json)))
 
 
 def run(words: list[str]) -> int:

@@ -2,49 +2,83 @@
 
 from __future__ import annotations
 
-import signal
+import os
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 from heartbeat import __version__
 from heartbeat.beat import House
 from heartbeat.cli.shell import Shell, shell
 from heartbeat.clock import to_text, utc_now
-from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, LedgerMoved, Refused
+from heartbeat.errors import HeartbeatError, Invalid, LedgerCorrupt, LedgerError, LedgerMoved, Refused
+from heartbeat.inside import INSIDE, write_inside
 from heartbeat.job import Config
+from heartbeat.life import Life, begin, is_at_terminal
 from heartbeat.lock import KernelLock, holder_of
 from heartbeat.log import start_logging, warn
 from heartbeat.process import become_reaper, is_alive, owner
-from heartbeat.pulse import Pulse, log_start, write_pulse
+from heartbeat.pulse import Pulse, write_pulse
 from heartbeat.recovery import clear_up, close_removed
+from heartbeat.signals import Heard, Signals
 from heartbeat.stores.sqlite import SqliteLedger
 
 
-def run() -> None:
+def run() -> int:
     """Run the daemon in the foreground. SIGTERM ends it (exit 0), SIGHUP reads the configuration again.
 
     Exit 4: the configuration is not valid. Exit 5: another daemon runs here.
     """
-    # Until the daemon listens for it, a request to reload must not end the start.
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     call = shell("run")
-    config = call.config()
-    start_logging(config.settings.log.level, behind=True)
+    try:
+        _run(call)
+    except (Invalid, Refused) as error:
+        if not _is_under_launchd(call):
+            raise
+        # launchd starts anew whatever does not end with status 0, and nothing here gets better by that.
+        warn("not_started", error=error)
+    return 0
+
+
+def _is_under_launchd(call: Shell) -> bool:
+    return call.environ.get("HEARTBEAT_SUPERVISOR") == "launchd"
+
+
+def _run(call: Shell) -> None:
+    lives: list[Life] = []
+    # Before any thread begins: each blocks what was blocked when it was begun.
+    signals = Signals(lambda heard: _end_early(lives, heard))
+    start_logging(behind=True, file=call.home.log_file if _logs_to_file(call) else None)
     lock = KernelLock(call.home.lock_file)
     try:
         if not lock.acquire(owner()):
             raise _refusal(call)
-        log_start(call.home.starts_file, utc_now().timestamp())
+        lives += [life := begin(call.home, utc_now().timestamp(), at_terminal=is_at_terminal())]
         _first_pulse(call)
     except OSError as error:
         lock.release()
         message = f"cannot write in {call.home.state}: {error.strerror}; free space, or correct its permissions"
         raise HeartbeatError(message) from error
     try:
-        _serve(call, config)
+        _serve(call, call.config(), life, signals)
+    except BaseException as error:
+        life.end(utc_now().timestamp(), "failed", f"{type(error).__name__}: {error}")
+        raise
     finally:
         lock.release()
+
+
+def _logs_to_file(call: Shell) -> bool:
+    """Whether nobody keeps what is written to stderr."""
+    return _is_under_launchd(call) or call.environ.get("HEARTBEAT_SUPERVISOR") == "none"
+
+
+def _end_early(lives: list[Life], heard: Heard) -> None:
+    """Told to stop before the loop begins, where nothing needs to be put away."""
+    for life in lives:
+        life.end(utc_now().timestamp(), "stopped", str(heard), heard.sender)
+    os._exit(0)
 
 
 def _refusal(call: Shell) -> Refused:
@@ -56,10 +90,12 @@ def _refusal(call: Shell) -> Refused:
     return Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
 
 
-def _serve(call: Shell, config: Config) -> None:
+def _serve(call: Shell, config: Config, life: Life, signals: Signals) -> None:
     from heartbeat.cli.house import furnish
+    from heartbeat.cli.ties import tie
     from heartbeat.daemon import Daemon
 
+    start_logging(config.settings.log.level, behind=True, file=call.home.log_file if _logs_to_file(call) else None)
     become_reaper()
     ledger = _open_ledger(call)
     stop = threading.Event()
@@ -67,6 +103,7 @@ def _serve(call: Shell, config: Config) -> None:
     def house_of(config: Config) -> House:
         for problem in config.unready:
             warn("secret_missing", key=problem.key, error=f"{problem.message}; {problem.remedy}")
+        write_inside(call.home.state / INSIDE, config, call.home, call.environ)
         return furnish(call, config, ledger, stop)
 
     def reload(house: House) -> House:
@@ -74,7 +111,7 @@ def _serve(call: Shell, config: Config) -> None:
         if house.agent is not None and fresh.config.settings.agent != house.config.settings.agent:
             # Whoever is called from now on asked for no time.
             ledger.release_agent(house.agent.name, utc_now())
-        return fresh
+        return replace(fresh, progress=house.progress)
 
     try:
         clear_up(ledger, utc_now())
@@ -82,7 +119,8 @@ def _serve(call: Shell, config: Config) -> None:
         ledger.release_wakes(is_alive, utc_now())
         house = house_of(config)
         close_removed(house, utc_now())
-        Daemon(house, reload).run()
+        with tie(call, life, signals) as ties:
+            Daemon(house, reload, ties).run()
     except LedgerMoved as error:
         # Status 4 would tell a supervisor not to start again, which is what mends this.
         raise HeartbeatError(str(error)) from error

@@ -9,14 +9,12 @@ from typing import Any
 
 import typer
 
-from heartbeat.agents import check_agent
-from heartbeat.brief_file import check_brief
-from heartbeat.channels import check_channels
 from heartbeat.cli.hints import hints
 from heartbeat.cli.shell import shell
+from heartbeat.cli.validity import validated
 from heartbeat.clock import utc_now
-from heartbeat.errors import ConfigError
-from heartbeat.job import Config, load
+from heartbeat.job import Config
+from heartbeat.service.standing import drift_of, environ_of
 
 
 def register(app: typer.Typer) -> None:
@@ -50,13 +48,13 @@ def check(file: Path = typer.Argument(None, help="A configuration other than the
     where = file.absolute() if file else call.home.config_file
     # The scripts of a configuration lie beside it.
     home = replace(call.home, config=where.parent)
-    config = load(home, call.environ, file=where if file else None)
-    agent = check_agent(config.settings, home, call.environ, str(where))
-    problems = [*([agent] if agent else []), *check_channels(config.settings, home, call.environ, str(where))]
-    problems += check_brief(config.settings, home, call.environ, str(where))
-    if problems or config.unready:
-        raise ConfigError((*problems, *config.unready))
+    config = validated(home, environ_of(call.home, call.environ), where if file else None)
     found = hints(config, utc_now())
+    if file is None:
+        found += tuple(
+            f"the service is not what `heartbeat install` would write now: {difference}"
+            for difference in drift_of(home, config.settings, call.environ)
+        )
     data = {"file": str(where), "jobs": sorted(config.jobs), "agent": config.settings.agent.kind, "hints": list(found)}
     call.show(data, lambda: _all_well(config, where, found))
 

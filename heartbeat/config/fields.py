@@ -58,6 +58,10 @@ def _channel_name(name: str) -> str:
     return _name(name, "channel")
 
 
+def _target_name(name: str) -> str:
+    return _name(name, "target")
+
+
 def _name(name: str, what: str) -> str:
     if re.fullmatch(_JOB_NAME, name):
         return name
@@ -113,6 +117,7 @@ EnvName = Annotated[str, AfterValidator(_env_name), WithJsonSchema({"type": "str
 EnvValue = Annotated[str, AfterValidator(_env_value)]
 JobName = Annotated[str, AfterValidator(check_job_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
 ChannelName = Annotated[str, AfterValidator(_channel_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
+TargetName = Annotated[str, AfterValidator(_target_name), WithJsonSchema({"type": "string", "pattern": _JOB_NAME})]
 # strict=False only for the list itself: TOML gives lists, a frozen model keeps tuples.
 Addresses = Annotated[tuple[Annotated[str, AfterValidator(_address)], ...], Field(strict=False)]
 Command = Annotated[tuple[Text, ...], Field(strict=False), AfterValidator(_command)]

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from heartbeat.config.agents import AgentSettings, JobAgent
+from heartbeat.config.alerts import AlertSettings
 from heartbeat.config.channels import ChannelSettings
 from heartbeat.config.discipline import BudgetSettings, QuietSettings, RuleSettings
 from heartbeat.config.fields import (
@@ -27,12 +28,15 @@ from heartbeat.config.fields import (
     JobName,
     Model,
     SearchPath,
+    TargetName,
     Text,
     Zone,
 )
 from heartbeat.config.secret import Secret
+from heartbeat.config.service import ServiceSettings
 from heartbeat.config.telling import BriefSettings, IncidentSettings, PingSettings
 from heartbeat.config.times import AtInstant, AtInstants, Between, Crons, Days, Expressions, Limit, Period, Windows
+from heartbeat.config.watching import WatchSettings
 from heartbeat.slots import CatchUp, Overlap
 from heartbeat.zones import host_zone
 
@@ -49,7 +53,7 @@ class Environment(Model):
 
 class Daemon(Model):
     workers: Annotated[int, Field(ge=1, le=64)] = 8
-    drain: Annotated[timedelta, Between("0s", "5m")] = timedelta(seconds=3)
+    drain: Annotated[timedelta, Between("0s", "5m")] = timedelta(seconds=2)
 
 
 class Retention(Model):
@@ -112,8 +116,11 @@ class Settings(Model):
     brief: BriefSettings = BriefSettings()
     channels: dict[ChannelName, ChannelSettings] = Field(default_factory=dict)
     incidents: IncidentSettings = IncidentSettings()
+    alerts: AlertSettings = AlertSettings()
     ping: PingSettings = PingSettings()
+    watch: dict[TargetName, WatchSettings] = Field(default_factory=dict)
     daemon: Daemon = Daemon()
+    service: ServiceSettings = Field(default_factory=ServiceSettings)
     retention: Retention = Retention()
     log: Log = Log()
 

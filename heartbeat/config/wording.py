@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from datetime import date, time
+from types import NoneType, UnionType
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -175,10 +176,17 @@ def _known_at(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
     current: Any = model
     for part in place:
         if isinstance(current, type) and issubclass(current, BaseModel):
-            current = current.model_fields[str(part)].annotation
+            current = _given(current.model_fields[str(part)].annotation)
         else:  # a table of tables, such as jobs, or a list of them, such as rules
-            current = get_args(current)[0 if isinstance(part, int) else 1]
+            current = _given(get_args(current)[0 if isinstance(part, int) else 1])
     return list(current.model_fields)
+
+
+def _given(kind: Any) -> Any:
+    """What stands there when anything does: of `Secret | None` the secret."""
+    if isinstance(kind, UnionType):
+        return next(each for each in get_args(kind) if each is not NoneType)
+    return kind
 
 
 def _decode(raw: bytes, file: str, first_line: int) -> str:

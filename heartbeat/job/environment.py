@@ -36,7 +36,9 @@ def environment(
     May take as long as the programs that keep secrets, until *stop* is set. Creates the job's cache folder; raises
     ConfigError when a secret of the job cannot be had; one of its options is the script's to miss.
     """
-    found = Vault(home.config, environ, settings.search_path(job.env), run_id, stop).read(secrets_of(job))
+    credentials = settings.service.credentials
+    vault = Vault(home.config, environ, settings.search_path(job.env), run_id, stop, credentials)
+    found = vault.read(secrets_of(job))
     options, handed = handed_over(job.options, found)
     declared = {
         **_base(settings, job.env, job.timing.zone.key, environ),
@@ -82,7 +84,7 @@ def child_environment(
     stop: Event | None = None,
 ) -> dict[str, str]:
     """The same for any program whose tables `env` and `secrets` stand under *key* of the configuration."""
-    vault = Vault(home.config, environ, settings.search_path(env), mark, stop)
+    vault = Vault(home.config, environ, settings.search_path(env), mark, stop, settings.service.credentials)
     return {
         **_base(settings, env, settings.owner.zone, environ),
         **_values(secrets, vault.read(secrets.values()), key, home),

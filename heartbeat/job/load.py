@@ -99,7 +99,8 @@ class _Ground:
 
     def vault(self, env: Mapping[str, str]) -> Vault:
         """Where the secrets of a job with *env* are looked for."""
-        return Vault(self.home.config, self.environ, self.settings.search_path(env) if env else self.search_path)
+        path = self.settings.search_path(env) if env else self.search_path
+        return Vault(self.home.config, self.environ, path, credentials=self.settings.service.credentials)
 
     def table(self, table: dict[str, Any]) -> dict[str, Any]:
         return table or self._nothing

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from importlib.util import find_spec
@@ -65,6 +65,8 @@ class Vault:
     mark: str = ""
     """The id of the run or wake, by which strays of the programs are recognised."""
     stop: Event | None = None
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """Those of [service], for where systemd hands over none."""
 
     def check(self, secret: Secret) -> None:
         """Raise ValueError when the secret cannot be had; no program is run for it."""
@@ -78,7 +80,7 @@ class Vault:
             if find_spec("keyring") is None:
                 raise ValueError(_NOT_INSTALLED)
         else:
-            secret.read(self.folder, self.environ)
+            secret.read(self.folder, self.environ, self.credentials)
 
     def read(self, secrets: Collection[Secret]) -> dict[Secret, str | ValueError]:
         """The value of each, or why it cannot be had; programs are run side by side."""
@@ -104,7 +106,7 @@ class Vault:
                 return self._first_line(secret.command, left, stop)
             if secret.keyring:
                 return self._from_keyring(secret.keyring, left, stop)
-            return secret.read(self.folder, self.environ)
+            return secret.read(self.folder, self.environ, self.credentials)
         except ValueError as error:
             return error
 

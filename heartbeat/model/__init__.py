@@ -2,6 +2,7 @@
 
 from heartbeat.model.agent import Call, Prefs, Reply, Usage
 from heartbeat.model.brief import Brief, MadeBrief, Tally
+from heartbeat.model.depths import Depths
 from heartbeat.model.finding import (
     Decision,
     Finding,
@@ -31,6 +32,7 @@ __all__ = [
     "Change",
     "ClockEvent",
     "Decision",
+    "Depths",
     "Draft",
     "Execution",
     "Fate",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from heartbeat.model import ClockEvent, Decision, Incident, LedgerFinding, QueueItem, Run, Slot, Wake
+from heartbeat.model import ClockEvent, Decision, Depths, Incident, LedgerFinding, QueueItem, Run, Slot, Wake
 
 
 class QueueLedger(Protocol):
@@ -80,6 +80,9 @@ class ReadLedger(Protocol):
     def wakes(self, state: str | None = None, limit: int = 50) -> list[Wake]: ...
 
     def incidents(self, *, open_only: bool = False, limit: int = 100) -> list[Incident]: ...
+
+    def depths(self, now: datetime) -> Depths:
+        """How much waits."""
 
     def decided_since(self, since: datetime) -> Iterator[tuple[Run, list[tuple[str | None, Decision]]]]:
         """Every ended run from then on, oldest first, with what was decided of its findings, but for duplicates."""

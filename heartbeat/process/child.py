@@ -15,12 +15,15 @@ from heartbeat.process.capture import Capture
 from heartbeat.process.launch import why_not_started
 from heartbeat.process.pids import is_alive, open_handle, owner
 from heartbeat.process.pipes import Pipes
+from heartbeat.process.spawn import unblocked
 from heartbeat.process.tree import Tree, become_reaper, end_strays, reap_orphans
 
 __all__ = ["Command", "become_reaper", "end_strays", "execute", "is_alive", "owner"]
 
 GRACE = 2.0
 """Seconds between TERM and KILL for what has run too long."""
+GRACE_AT_STOP = 1.0
+"""The same when heartbeat is stopping, which must not take long."""
 GRACE_AFTER_EXIT = 0.5
 """The same for what a leader that ended by itself left behind."""
 DRAIN = 0.5
@@ -95,16 +98,17 @@ def _execute(command: Command, stop: threading.Event | None, clock: Callable[[],
 
 
 def _start(command: Command) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command.argv,
-        stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        cwd=command.cwd,
-        env=command.env,
-        start_new_session=True,
-    )
+    with unblocked():
+        return subprocess.Popen(
+            command.argv,
+            stdin=subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=command.cwd,
+            env=command.env,
+            start_new_session=True,
+        )
 
 
 def _attend(command: Command, tree: Tree, pipes: Pipes, stop: threading.Event | None) -> str:
@@ -116,7 +120,7 @@ def _attend(command: Command, tree: Tree, pipes: Pipes, stop: threading.Event | 
         if tree.living():
             _end(tree, pipes, GRACE_AFTER_EXIT)
     else:
-        _end(tree, pipes, GRACE)
+        _end(tree, pipes, GRACE if ended_by == "timeout" else GRACE_AT_STOP)
     pipes.empty(DRAIN)
     return ended_by
 

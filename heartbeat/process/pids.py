@@ -104,10 +104,18 @@ def open_handle(pid: int) -> int | None:
         return None
 
 
-def owner() -> str:
-    """This process as a lasting text, `PID:START`."""
-    peer = look(os.getpid())
-    return f"{os.getpid()}:{_start_text(peer)}"
+def owner(pid: int | None = None) -> str:
+    """This process (or that one) as a lasting text, `PID:START`; its start is 0 when it is gone."""
+    pid = os.getpid() if pid is None else pid
+    return f"{pid}:{_start_text(look(pid))}"
+
+
+def command_of(pid: int) -> str:
+    """How a process was called, its words parted by spaces; empty when it is gone, or where we may not look."""
+    if not _HAS_PROC:
+        return ""
+    words = _read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
+    return (words or _read(f"/proc/{pid}/comm").strip()).decode(errors="replace")
 
 
 def is_alive(owner: str) -> bool:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.benchmarks import basics, delivery, feeds, lateness, mail, rest
+from tests.benchmarks import alive, basics, delivery, feeds, lateness, mail, rest
 from tests.benchmarks.tools import NotStarted
 
 
@@ -21,6 +21,8 @@ def main() -> int:
     """Run every benchmark, or those named on the command line."""
     known: Mapping[str, Callable[[Path], None]] = {
         "health": basics.health,
+        "asking": alive.asking,
+        "pulse": alive.pulse,
         "tick": basics.quiet_tick,
         "appends": basics.appends,
         "idle": rest.idle,

@@ -96,6 +96,7 @@ def test_a_full_disk_stops_nothing_for_good_and_is_said_once(home: Home, disk: D
 
     disk.fill()
     wait_for(lambda: home.health().state in ("degraded", "stalled"), 60, "health to say so")
+    wait_for(lambda: any("disk is full" in line for line in warnings(daemon)), 60, "the daemon to say so")
     said = warnings(daemon)
     time.sleep(20)
     assert home.health().state in ("degraded", "stalled")

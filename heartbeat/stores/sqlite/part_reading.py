@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from heartbeat.model import ClockEvent, Decision, Incident, LedgerFinding, QueueItem, Run, Slot, Wake
-from heartbeat.stores.sqlite import clock_events, findings, incidents, queue_changes, records, runs, slots, wake_rows
+from heartbeat.model import ClockEvent, Decision, Depths, Incident, LedgerFinding, QueueItem, Run, Slot, Wake
+from heartbeat.stores.sqlite import (
+    clock_events,
+    depths,
+    findings,
+    incidents,
+    queue_changes,
+    records,
+    runs,
+    slots,
+    wake_rows,
+)
 from heartbeat.stores.sqlite.database import Database
 from heartbeat.stores.sqlite.prune import prune
 
@@ -90,6 +100,10 @@ class ReadingPart:
     def incidents(self, *, open_only: bool = False, limit: int = 100) -> list[Incident]:
         with self._database.reading() as db:
             return incidents.latest(db, limit, open_only=open_only)
+
+    def depths(self, now: datetime) -> Depths:
+        with self._database.reading() as db:
+            return depths.measure(db, now)
 
     def decided_since(self, since: datetime) -> Iterator[tuple[Run, list[tuple[str | None, Decision]]]]:
         with self._database.reading() as db:
