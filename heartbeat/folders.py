@@ -35,6 +35,8 @@ def find_folders(folder: str | None, environ: Mapping[str, str]) -> tuple[str, s
     found = _in_one(_absolute(root)) if root else _of_the_user(environ)
     if found[0] == SYSTEM[0]:
         found = SYSTEM
+    elif root and found[0] == _of_the_user(environ)[0]:
+        found = _of_the_user(environ)  # named by the folder of its configuration: no second installation inside
     if folder:
         return found
     state, cache = environ.get("HEARTBEAT_STATE_DIR"), environ.get("HEARTBEAT_CACHE_DIR")

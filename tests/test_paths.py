@@ -53,6 +53,23 @@ def test_without_a_folder_the_users_own_are_taken(tmp_path: Path, monkeypatch: p
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("given", [{}, {"XDG_CONFIG_HOME": "/elsewhere"}])
+def test_the_users_own_installation_may_be_named_by_the_folder_of_its_configuration(
+    given: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    own = find_home(None, given)
+    assert find_home(str(own.config), given) == own
+    assert find_home(f"{own.config}/", given) == own
+    assert find_home(None, {**given, "HEARTBEAT_HOME": str(own.config)}) == own
+    assert find_home(f"{own.config}/inner", given).state == own.config / "inner" / "state"
+
+
+def test_the_systems_installation_is_named_by_the_folder_of_its_configuration() -> None:
+    system = Home(Path("/etc/heartbeat"), Path("/var/lib/heartbeat"), Path("/var/cache/heartbeat"))
+    assert find_home("/etc/heartbeat", {}) == find_home(None, {"HEARTBEAT_HOME": "/etc/heartbeat/"}) == system
+
+
 @pytest.mark.parametrize("given", [{}, {"CONFIG": "/c"}, {"STATE": "/s/"}, {"CACHE": "/a b/x"}, {"CONFIG": ""}])
 def test_the_users_own_folders_are_where_other_programs_keep_theirs(
     given: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from heartbeat.cli.rights import refuse_as_root
 from heartbeat.cli.shell import shell, table, when
 from heartbeat.clock import new_id, utc_now
 from heartbeat.errors import NotFound
@@ -87,6 +88,7 @@ def try_out(channel: str = typer.Argument(help="Its name in the configuration.")
     from heartbeat.channels import find_channels
 
     call = shell("messages test")
+    refuse_as_root(call, f"messages test {channel}")
     channels = find_channels(call.config().settings, call.home, call.environ, Event())
     if channel not in channels:
         known = ", ".join(sorted(channels)) or "none"

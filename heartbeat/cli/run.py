@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from heartbeat import __version__
 from heartbeat.beat import House
+from heartbeat.cli.rights import refuse_as_root
 from heartbeat.cli.shell import Shell, shell
 from heartbeat.clock import to_text, utc_now
 from heartbeat.errors import HeartbeatError, Invalid, LedgerCorrupt, LedgerError, LedgerMoved, Refused
@@ -46,6 +47,7 @@ def _is_under_launchd(call: Shell) -> bool:
 
 
 def _run(call: Shell) -> None:
+    refuse_as_root(call, "run")
     lives: list[Life] = []
     # Before any thread begins: each blocks what was blocked when it was begun.
     signals = Signals(lambda heard: _end_early(lives, heard))

@@ -18,6 +18,7 @@ from heartbeat.beat import House, Ticked, chooser, run_and_judge, tick
 from heartbeat.cli.handover import GATE_AGENT, as_fields, hand_over, print_gate
 from heartbeat.cli.house import furnish
 from heartbeat.cli.queue import bring_in
+from heartbeat.cli.rights import refuse_as_root
 from heartbeat.cli.shell import Shell, instant, shell, verdict_fields
 from heartbeat.clock import new_id
 from heartbeat.errors import Invalid, NotFound
@@ -65,6 +66,7 @@ def tick_verb(
 ) -> None:
     """Run one tick of JOB now, through the whole beat. Exit 0 whatever the script's verdict: it is in the answer."""
     call = shell("tick")
+    refuse_as_root(call, f"tick {job}")
     if gate and call.as_json:
         raise typer.BadParameter("--gate prints a gate, which is no --json; leave one of them out")
     start_logging("error")  # what happened is printed below

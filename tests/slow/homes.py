@@ -18,6 +18,7 @@ import psutil
 from heartbeat.probe import Health, examine
 from heartbeat.process import pids
 from heartbeat.process.pids import Peer
+from heartbeat.marker import write_intent
 from heartbeat.pulse import Pulse, read_pulse
 
 COMMAND = Path(sys.executable).with_name("heartbeat")
@@ -167,6 +168,9 @@ class Home:
 
     def start(self, *program: str, **env: str) -> Daemon:
         """The daemon; *program* goes before its words in place of the installed command."""
+        # Or the many starts of a test would be taken for flapping, and nobody would be woken any more.
+        with contextlib.suppress(OSError):
+            write_intent(self.state / "intent", "start", "the test", time.time())
         argv = (*(program or (str(COMMAND),)), "--home", str(self.folder), "run")
         self.daemons.append(Daemon(self, argv, self.environment(**env)))
         return self.daemons[-1]
