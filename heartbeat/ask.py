@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _KILL = 9  # without `signal`, which takes longer to import than the answer
+_OF_THE_SESSION = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 SECONDS, LIMIT = 1.0, 4 * 1024 * 1024
 """How long a program may take, and how many bytes of its answer are read."""
 
@@ -30,6 +31,17 @@ class Answer(Record):
         self.status = status
         self.text = text
         self.fault = fault
+
+
+def session(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which `systemctl --user` finds its manager: cron and ssh leave them out, some set them empty."""
+    kept = {name: value for name, value in environ.items() if value or name not in _OF_THE_SESSION}
+    return {"XDG_RUNTIME_DIR": f"/run/user/{os.geteuid()}", **kept}
+
+
+def launchctl(environ: Mapping[str, str]) -> str:
+    """The program that speaks with launchd: Apple's own, never what PATH has by that name."""
+    return environ.get("HEARTBEAT_LAUNCHCTL") or "/bin/launchctl"
 
 
 def ask(argv: Sequence[str], environ: Mapping[str, str] | None = None, *, seconds: float = SECONDS) -> Answer:

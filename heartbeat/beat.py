@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Event
+from time import monotonic
 from typing import TypeVar
 
 import tenacity
@@ -71,6 +72,7 @@ class Halt(Event):
         self._stop = stop
         self.has_claimed = False
         """Whether the run is in the ledger."""
+        self.made_at = monotonic()
         self.reason = "heartbeat was stopping"
 
     def is_set(self) -> bool:

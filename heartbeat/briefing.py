@@ -32,6 +32,8 @@ def issue_due(house: House) -> bool:
     keep_briefs(house)
     if day is None or _is_quiet(house, overrides, now) or house.ledger.has_brief(day, now):
         return False
+    if not _is_wanted(house):
+        return False  # before it is read: all that waits would be read anew at each beat
     ahead = house.ledger.brief(now)
     target = _target(house, ahead)
     if target is None and not settings.file and not _drafts(house, ahead, ""):
@@ -109,6 +111,14 @@ def _tell_together(house: House, due: Sequence[Incident], zone: ZoneInfo, now: d
 
 def _is_quiet(house: House, overrides: Overrides, now: datetime) -> bool:
     return quiet_hours(house.config.settings).under(overrides).until(now) is not None
+
+
+def _is_wanted(house: House) -> bool:
+    """Whether anybody may take a brief of some urgency, or write one up."""
+    settings = house.config.settings.brief
+    if settings.file or (settings.agent and house.agent is not None):
+        return True
+    return any(channels_for(house.routes, MessageKind.BRIEF, urgency) for urgency in Urgency)
 
 
 def _target(house: House, ahead: Brief) -> Target | None:

@@ -41,6 +41,8 @@ Reload = Callable[[House], House]
 
 _TIDY_EVERY, _TIDY_FIRST, _TIDY_AFTER_STEP = 6 * 3600.0, 600.0, 3600.0
 """Seconds. A clock that is wrong makes history look old, and nothing brings it back: time to put it right."""
+_HURRY = 1.5
+"""Seconds beyond the drain within which a ledger that another process has locked must be free for what is left."""
 _UPKEEP_EVERY = 1.0
 """Seconds; when runs end by the hundred, not each of them is a reason to beat."""
 
@@ -62,7 +64,7 @@ class Daemon:
         self._dispatcher = Dispatcher(lambda: self._house, self._troubles, links)
         self._started = self._looked = clocks()
         self._safe = Safe(ties.flapping, self._started.running)
-        self._proof = Proof(self._started, self._troubles, ties.notifier, ties.dump)
+        self._proof = Proof(self._started, self._troubles, ties.notifier, ties.dead_man)
         self._zone = host_zone()
         self._is_planned = False
         self._is_closed = True  # whether the incidents of what a new configuration removed are closed
@@ -199,7 +201,8 @@ class Daemon:
     def _beat(self, now: datetime) -> None:
         """Write the proof of life, and let those hear of it who listen elsewhere: this loop came round."""
         next_at, overdue = self._dispatcher.next_at(now), self._dispatcher.overdue(now)
-        self._proof.write(self._house, now, next_at, overdue, self._safe.message)
+        stuck = "" if self._safe.rest(self._looked.running) else self._dispatcher.stuck(now)
+        self._proof.write(self._house, now, next_at, overdue=overdue, safe=self._safe.message, stuck=stuck)
         self._pings.beat(self._looked.running)
 
     # Signals
@@ -207,6 +210,8 @@ class Daemon:
     def _hear(self, heard: Heard) -> None:
         if heard.word == "stop" and self._stop is None:
             self._stop = heard
+            drain = self._house.config.settings.daemon.drain.total_seconds()
+            self._house.ledger.hurry(drain + _HURRY)
         self._words.put(heard.word)
 
     def _take_new_configuration(self) -> None:

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
+from time import monotonic
 
 from heartbeat.agenda import Agenda, stagger
 from heartbeat.beat import Halt, House, tick
@@ -28,6 +29,7 @@ from heartbeat.slots import LATE, Move, first_look, next_move, overlooked, super
 from heartbeat.troubles import Troubles
 
 _MOST_AT_ONCE = 500
+_STUCK = 120.0
 _AGAIN, _SOON, _OVERDUE = timedelta(seconds=PERIOD), timedelta(seconds=1), timedelta(minutes=2)
 
 
@@ -140,6 +142,13 @@ class Dispatcher:
         name = next(iter(self._ready), "")
         waits = now - self._ready[name] if name else timedelta()
         return f"{name} since {to_seconds(self._ready[name])}" if waits > _OVERDUE else ""
+
+    def stuck(self, now: datetime) -> str:
+        """What should have gone on and has not, though the loop comes round: only a new start can mend that."""
+        for name, (_, halt) in self._running.items():
+            if not halt.has_claimed and monotonic() - halt.made_at > _STUCK:
+                return f"the start of the job {name}"
+        return "the agenda" if now - (self._agenda.next_at() or now) > _OVERDUE else ""
 
     def take_ended(self) -> int:
         """Forget the runs that are over; how many still go on."""

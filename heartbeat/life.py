@@ -12,8 +12,8 @@ from heartbeat.flapping import Flapping, find_flapping
 from heartbeat.log import warn
 from heartbeat.marker import forget_intent, read_intent
 from heartbeat.paths import Home
-from heartbeat.process import is_alive, owner
-from heartbeat.starts import Start, log_ending, log_start, read_starts
+from heartbeat.process import command_of, is_alive, owner
+from heartbeat.starts import Start, evidence_of, log_ending, log_start, read_starts
 
 _HOW_OF_RESULT = {
     "success": "stopped",
@@ -26,6 +26,7 @@ _HOW_OF_RESULT = {
 }
 """How a life ended, by what systemd says of it (systemd.exec(5), `$SERVICE_RESULT`)."""
 _MOST_TOLD = 4096
+_SHELLS = ("sh", "ash", "bash", "dash", "fish", "ksh", "zsh")
 
 
 class Life:
@@ -65,7 +66,7 @@ def begin(home: Home, now: float, *, at_terminal: bool) -> Life:
         forget_intent(home.intent_file)
     if last is not None and last.how != "stopped":
         warn("ended_before", how=last.how or "lost", ending=last.ending, sender=last.sender or None, dump=dump or None)
-    evidence = [each.at for each in (*starts, start) if each.is_evidence]
+    evidence = evidence_of([*starts, start])
     return Life(home, start, find_flapping(evidence, now) if start.is_evidence else None)
 
 
@@ -121,8 +122,11 @@ def _take_dump(file: Path) -> str:
 
 def is_at_terminal() -> bool:
     """Whether somebody started this process at a terminal, and has it before them."""
-    # In a container with a terminal of its own nobody need be there: it is the first process then.
+    parent = os.getppid()
+    # In a container with a terminal of its own nobody need be there: init, or nobody, has started it then.
+    if parent == 0 or (parent == 1 and os.path.basename(command_of(1).partition(" ")[0]).lstrip("-") not in _SHELLS):
+        return False
     try:
-        return sys.stdin is not None and os.isatty(0) and os.getppid() > 0 and os.tcgetpgrp(0) == os.getpgrp()
+        return sys.stdin is not None and os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
         return False

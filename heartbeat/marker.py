@@ -40,8 +40,10 @@ def write_marker(path: str | os.PathLike[str], marker: Marker) -> None:
 
 def read_marker(path: str | os.PathLike[str]) -> Marker | None:
     """The marker; None when heartbeat is not installed. Raises OSError, and ValueError when it is no marker."""
-    if not os.path.lexists(path):
-        return None
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # of a folder that is closed to us nothing is known: that is an error
     lines = read_whole(path, _LIMIT).decode().splitlines()
     fields = dict(line.partition("\t")[::2] for line in lines)
     if set(fields) != set(_NAMES) or not fields["manager"] or not fields["unit"]:

@@ -7,6 +7,8 @@ import socket
 import time
 from collections.abc import Mapping
 
+_DIGITS = 16  # of microseconds: more are no time that anything waits for
+
 
 class Notifier:
     """Speaks to the manager that started us; without one every word is dropped."""
@@ -15,7 +17,8 @@ class Notifier:
         self._address = environ.get("NOTIFY_SOCKET", "")
         own = environ.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
         microseconds = environ.get("WATCHDOG_USEC", "") if own else ""
-        self.watchdog = int(microseconds) / 1e6 if microseconds.isdigit() else None
+        is_number = microseconds.isascii() and microseconds.isdigit() and len(microseconds) < _DIGITS
+        self.watchdog = int(microseconds) / 1e6 if is_number else None
         """Seconds within which the manager wants to hear `alive`; None: it does not watch."""
 
     def reloading(self) -> None:

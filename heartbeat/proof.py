@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import faulthandler
 import time
 from datetime import datetime
-from typing import IO
 
 from heartbeat import __version__
 from heartbeat.beat import House
 from heartbeat.clock import Reading, to_text
+from heartbeat.deadman import DeadMan
 from heartbeat.errors import LedgerError
 from heartbeat.log import warn
 from heartbeat.model import Depths
@@ -18,30 +17,36 @@ from heartbeat.process import owner
 from heartbeat.pulse import PERIOD, Pulse, write_pulse
 from heartbeat.troubles import Troubles
 
-DEAD_AFTER = 180.0
-"""Seconds without a proof after which a daemon that nobody else watches ends itself."""
+_SHORTEST = 0.1
 
 
 class Proof:
-    """Of one daemon, which *started* then.
+    """Of one daemon, which *started* then; where no supervisor has a watchdog, a dead man hears of it too."""
 
-    With *dump*, where no supervisor has a watchdog (launchd), a timer of the interpreter's own writes there what every
-    thread is at and ends the process when no proof came for three minutes.
-    """
-
-    def __init__(self, started: Reading, troubles: Troubles, notifier: Notifier, dump: IO[str] | None = None) -> None:
+    def __init__(
+        self, started: Reading, troubles: Troubles, notifier: Notifier, dead_man: DeadMan | None = None
+    ) -> None:
         self._started = started
         self._troubles = troubles
         self._notifier = notifier
-        self._dump = dump
+        self._dead_man = dead_man
         self._wedged: tuple[tuple[str, float], ...] = ()
         self._has_ended = False
         # A watchdog that wants to hear of us more often does.
-        self.period = min(PERIOD, (notifier.watchdog or 3 * PERIOD) / 3)
+        self.period = max(_SHORTEST, min(PERIOD, (notifier.watchdog or 3 * PERIOD) / 3))
 
-    def write(self, house: House, now: datetime, next_at: datetime | None, overdue: str = "", safe: str = "") -> None:
-        """This loop came round; *safe* says that, and why, it wakes nobody."""
-        self._look_at_workers(house)
+    def write(
+        self,
+        house: House,
+        now: datetime,
+        next_at: datetime | None,
+        *,
+        overdue: str = "",
+        safe: str = "",
+        stuck: str = "",
+    ) -> None:
+        """This loop came round; *safe*: it wakes nobody, and why; *stuck*: what does not go on all the same."""
+        self._look_at_workers(house, stuck)
         depths, incidents = _ledger(house, now)
         pulse = Pulse(
             owner=owner(),
@@ -74,11 +79,14 @@ class Proof:
     def end(self) -> None:
         """The daemon stops, and need give no proof any more."""
         self._has_ended = True
-        faulthandler.cancel_dump_traceback_later()
+        if self._dead_man is not None:
+            self._dead_man.stop()
         self._notifier.stopping()
 
-    def _look_at_workers(self, house: House) -> None:
+    def _look_at_workers(self, house: House, stuck: str) -> None:
         before, self._wedged = self._wedged, house.progress.wedged()
+        if stuck:
+            self._wedged += ((stuck, 0.0),)
         if self._wedged and not before:
             at, seconds = self._wedged[0]
             warn("wedged", at=at, over=round(seconds), number=len(self._wedged))
@@ -86,14 +94,19 @@ class Proof:
     def _feed(self, pulse: Pulse) -> None:
         """Keep the watchdogs from biting: not when a worker hangs, which only a new start can mend."""
         self._notifier.alive(_status(pulse))
-        if self._dump is not None:
-            faulthandler.dump_traceback_later(DEAD_AFTER, exit=True, file=self._dump)
+        if self._dead_man is not None:
+            self._dead_man.proof()
 
 
 def _status(pulse: Pulse) -> str:
-    waiting = f"{pulse.findings} findings, {pulse.wakes} wakes and {pulse.messages} messages wait"
-    problems = f"; {len(pulse.problems)} problems: {pulse.problems[0][0]}" if pulse.problems else ""
-    return f"{pulse.jobs} jobs, next due {pulse.next_due_at[:19] or 'never'} UTC; {waiting}{problems}"
+    counts = (_count(pulse.findings, "finding"), _count(pulse.wakes, "wake"), _count(pulse.messages, "message"))
+    problems = f"; {_count(len(pulse.problems), 'problem')}: {pulse.problems[0][0]}" if pulse.problems else ""
+    due = f"next due {pulse.next_due_at[:19]} UTC" if pulse.next_due_at else "nothing due"
+    return f"{_count(pulse.jobs, 'job')}, {due}; {counts[0]}, {counts[1]} and {counts[2]} wait{problems}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _ledger(house: House, now: datetime) -> tuple[Depths, list[tuple[str, str]]]:

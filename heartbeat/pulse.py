@@ -147,10 +147,17 @@ def plain(text: str) -> str:
 def replace(path: str | os.PathLike[str], text: str) -> None:
     """Replace a file as a whole, so that a reader never sees half of it; raises OSError."""
     temporary = f"{os.fspath(path)}.new"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:  # unlike os.write, it never writes only a part without saying so
-        file.write(text.encode())
-    os.replace(temporary, path)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:  # unlike os.write, it never writes only a part without saying so
+            file.write(text.encode())
+        os.replace(temporary, path)
+    except OSError:
+        try:  # noqa: SIM105 - contextlib would be slow to load
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise
 
 
 def read_whole(path: str | os.PathLike[str], limit: int) -> bytes:

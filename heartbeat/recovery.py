@@ -51,6 +51,12 @@ def tidy(house: House, now: datetime) -> None:
     """Remove what is too old, and close what nothing else closes."""
     close_removed(house, now)
     kept = house.config.settings.retention
-    removed = house.ledger.prune(now, kept.history, kept.outputs)
+
+    def go_on() -> bool:
+        house.progress.extend(0)
+        return not house.stop.is_set()
+
+    with house.progress.working("retention", 0):
+        removed = house.ledger.prune(now, kept.history, kept.outputs, go_on)
     if any(removed.values()):
         event("pruned", **removed)

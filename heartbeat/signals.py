@@ -6,8 +6,8 @@ own; elsewhere an ordinary handler hears them.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import pwd
 import signal
 import threading
 from collections.abc import Callable
@@ -39,24 +39,38 @@ class Signals:
     """The signals of this process from now on; while nobody listens, one that stops goes to *early*."""
 
     def __init__(self, early: Callable[[Heard], object]) -> None:
-        self._hear: Callable[[Heard], object] = lambda heard: early(heard) if heard.word == "stop" else None
+        self._missed: list[Heard] = []
+        self._hear: Callable[[Heard], object] = lambda heard: self._at_first(heard, early)
+        waits = hasattr(signal, "sigwaitinfo")
         for number in _WORDS:
-            signal.signal(number, lambda number, _frame: self._nameless(number))
-        if hasattr(signal, "sigwaitinfo"):
+            # Where a thread waits for them the handler does nothing, but the number must be handed on (see `block`).
+            signal.signal(number, lambda number, _frame: None if waits else self._nameless(number))
+        if waits:
             block(_WORDS.keys(), self._nameless)
             threading.Thread(target=self._wait, name="signals", daemon=True).start()
 
     def listen(self, hear: Callable[[Heard], object]) -> None:
         """Hand every further signal to *hear*, in any thread."""
         self._hear = hear
+        for heard in self._missed:
+            hear(heard)
+
+    def _at_first(self, heard: Heard, early: Callable[[Heard], object]) -> None:
+        if heard.word == "stop":
+            early(heard)
+        else:
+            # The configuration may have been read already, as it was before.
+            self._missed.append(heard)
 
     def _wait(self) -> None:
         while True:
             told = signal.sigwaitinfo(_WORDS.keys())
             number = signal.Signals(told.si_signo)
+            sender, about = "", ""
             # What the kernel itself sends (Ctrl-C), or another namespace, has no process.
-            sender = owner(told.si_pid) if told.si_pid > 0 else ""
-            about = _about(told.si_pid, told.si_uid) if sender else ""
+            if told.si_pid > 0:
+                with contextlib.suppress(Exception):  # who it was must not keep it from being heard
+                    sender, about = owner(told.si_pid), _about(told.si_pid, told.si_uid)
             self._hear(Heard(_WORDS[number], number.name, sender, about))
 
     def _nameless(self, number: int) -> None:
@@ -65,10 +79,15 @@ class Signals:
 
 
 def _about(pid: int, uid: int) -> str:
-    try:
-        user = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        user = f"uid {uid}"
+    """By number: a name may have to come over a network that does not answer."""
     if pid == os.getpid():
         return "itself"
-    return f"process {pid} of {user} ({command_of(pid)[:_LONGEST_COMMAND] or 'it has ended since'})"
+    user = "root" if uid == 0 else f"uid {uid}"
+    return f"process {pid} of {user} ({_program(command_of(pid)) or 'it has ended since'})"
+
+
+def _program(command: str) -> str:
+    """The program, and the script when one follows: what comes after may be a password."""
+    words = command.split(" ")
+    shown = words[: 1 if len(words) > 1 and words[1].startswith("-") else 2]
+    return " ".join([*shown, *(["…"] if len(words) > len(shown) else [])])[:_LONGEST_COMMAND]

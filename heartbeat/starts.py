@@ -117,6 +117,17 @@ def read_log(path: str | os.PathLike[str]) -> tuple[tuple[Start, ...], bool]:
     return tuple(starts), is_whole
 
 
+def evidence_of(starts: Iterable[Start]) -> list[float]:
+    """The instants that may show flapping: those after the last start that was asked for, which began anew."""
+    instants: list[float] = []
+    for start in starts:
+        if start.why == "asked":
+            instants.clear()
+        elif start.is_evidence:
+            instants.append(start.at)
+    return instants
+
+
 def asked_by_programs(starts: Iterable[Start], since: float, until: float) -> list[Start]:
     """Those that a program asked for, not somebody at a terminal."""
     asked = (start for start in starts if start.why == "asked" and since <= start.at <= until)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO
 
+from heartbeat.deadman import DeadMan
 from heartbeat.flapping import Flapping
 from heartbeat.notify import Notifier
 from heartbeat.signals import Heard
@@ -24,5 +24,5 @@ class Ties:
     """Of starts.WHYS."""
     flapping: Flapping | None = None
     """What the starts show: then it begins in safe mode."""
-    dump: IO[str] | None = None
-    """Where what every thread is at is written before a dead daemon ends itself; None: somebody else watches it."""
+    dead_man: DeadMan | None = None
+    """Who ends a daemon that nobody else watches."""

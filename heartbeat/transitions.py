@@ -48,7 +48,7 @@ class Memory:
     looked_at: float = 0.0
     """When the last of them was made."""
     changes: tuple[float, ...] = ()
-    """When a colour settled, or the other one had only been seen for a moment: the latest instants."""
+    """When a colour settled, or ended that had lasted and was not called: the latest instants."""
     told: Mapping[str, Colour] = field(default_factory=dict)
     """What each channel was told last; one that was told nothing takes it for green."""
 
@@ -76,7 +76,8 @@ def look(
     if memory is None:
         return Memory(colour, _between(0, since, now) or now, state, now, changes=(now,) if colour == "red" else ())
     if colour == memory.colour:
-        changes = _with(memory.changes, now) if memory.rounds else memory.changes
+        # What was seen for a moment was told to nobody, and must not keep what lasts from being told.
+        changes = _with(memory.changes, now) if memory.rounds >= ROUNDS else memory.changes
         return replace(memory, state=state, seen_at=now, rounds=0, began=0.0, looked_at=0.0, changes=changes)
     is_sure = colour == "red" and (sure or state in _AT_ONCE)
     if memory.rounds and 0 <= now - memory.looked_at < APART and not is_sure:
@@ -98,6 +99,13 @@ def look(
         changes=_with(memory.changes, now),
         told=memory.told,
     )
+
+
+def held_until(memory: Memory, now: float) -> float | None:
+    """Until when a red target is not called green, however it looks; None: two rounds are enough."""
+    if memory.colour != "red" or not _is_restless(memory, now):
+        return None
+    return min(memory.changes) + CALM
 
 
 def is_news(before: Memory | None, after: Memory) -> bool:

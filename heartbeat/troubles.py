@@ -24,13 +24,14 @@ class Troubles:
 
     def report(self, place: str, error: BaseException) -> None:
         """Something failed at *place* (`ledger`, `run:JOB`, …); logged when it is news."""
+        told = "; ".join(str(error).splitlines())  # one line in the pulse: each problem must still end somewhere
         with self._lock:
             message, at = self._past.get(place, ("", 0.0))
-            is_back = message == str(error) and self._clock() - at < _SETTLES
-            is_news = self._messages.get(place) != str(error) and not is_back
-            self._messages[place] = str(error)
+            is_back = message == told and self._clock() - at < _SETTLES
+            is_news = self._messages.get(place) != told and not is_back
+            self._messages[place] = told
         if is_news:
-            warn("trouble", place=place, error=f"{type(error).__name__}: {error}")
+            warn("trouble", place=place, error=f"{type(error).__name__}: {told}")
 
     def over(self, place: str) -> None:
         """It worked this time."""

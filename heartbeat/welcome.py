@@ -88,7 +88,7 @@ def _head(zone: str) -> str:
     known = "this machine's" if zone else "this machine's is not known"
     return f"""\
 # The configuration of heartbeat. Every key has a default; a line that begins with '#' is an example.
-# After a change: `heartbeat check`; a running daemon takes it up at SIGHUP.
+# After a change: `heartbeat check`, then `heartbeat reload` for a daemon that runs.
 
 [owner]
 zone = {_quoted(zone or "UTC")}  # {known}; write the one you live in

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat.ask import LIMIT, Answer, ask
+from heartbeat.ask import LIMIT, Answer, ask, launchctl, session
 from heartbeat.process import pids
 
 
@@ -118,3 +118,25 @@ def test_many_questions_leave_no_descriptor_and_no_child() -> None:
         ask(["no-such-program-anywhere"])
     assert (sorted(os.listdir("/proc/self/fd")) if before else []) == before
     assert [peer for peer in pids.children(os.getpid()) if peer.dead] == []
+
+
+BUS, RUNTIME = "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {RUNTIME: "/run/user/{uid}"}),
+        ({RUNTIME: "", BUS: "", "A": ""}, {RUNTIME: "/run/user/{uid}", "A": ""}),
+        ({RUNTIME: "/x", BUS: "unix:path=/y"}, {RUNTIME: "/x", BUS: "unix:path=/y"}),
+    ],
+)
+def test_a_variable_of_the_session_that_is_empty_is_as_good_as_none(
+    given: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert session(given) == {name: value.format(uid=os.geteuid()) for name, value in expected.items()}
+
+
+def test_launchd_is_asked_through_apples_own_program_unless_another_is_given() -> None:
+    assert launchctl({"PATH": "/x"}) == launchctl({"HEARTBEAT_LAUNCHCTL": ""}) == "/bin/launchctl"
+    assert launchctl({"HEARTBEAT_LAUNCHCTL": "/x/launchctl"}) == "/x/launchctl"

@@ -46,7 +46,7 @@ FACTS = [
 """Calls that print facts and end well in a home that was never used."""
 
 VERBS = [
-    *("install", "uninstall", "start", "stop", "restart", "status", "logs"),
+    *("install", "uninstall", "start", "stop", "restart", "reload", "status", "logs"),
     *("quiet", "quiet until", "quiet off", "quiet clear", "zone", "replay", "incidents"),
     *("messages", "messages list", "messages get", "messages retry", "messages cancel", "messages test"),
     *("demo", "init", "check", "run", "tick", "jobs", "next", "slots", "clock", "runs", "why", "brief", "health"),

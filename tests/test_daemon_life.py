@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import pytest
 
 from heartbeat.marker import write_intent
 from heartbeat.process import owner
+from heartbeat.signals import _program
 from heartbeat.starts import Start, log_start, read_starts
 from tests.conftest import CONFIG, Place, wait_for
 from tests.test_daemon import SECONDS, Daemon, until
@@ -156,7 +158,7 @@ def test_a_supervisor_hears_that_it_is_ready_alive_reloading_and_stopping(
         told_by_systemd = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "600000"}
         daemon.process = daemon.place.start("run", env=told_by_systemd)
         until(lambda: len(heard) >= 4)  # every 0.2 s, though a pulse is due every 15 s only
-        assert all(words.startswith("READY=1\nWATCHDOG=1\nSTATUS=1 jobs, next due ") for words in heard)
+        assert all(words.startswith("READY=1\nWATCHDOG=1\nSTATUS=1 job, next due ") for words in heard)
         daemon.signal(signal.SIGHUP)
         until(lambda: any(words.startswith("RELOADING=1\nMONOTONIC_USEC=") for words in heard))
         told = len(heard)
@@ -230,3 +232,71 @@ def test_it_stops_within_five_seconds_though_scripts_and_agent_are_deaf(daemon: 
     took = time.monotonic() - began
     assert took < 5, took
     assert [(wake["state"], wake["attempts"]) for wake in place.data("wakes", "list")["wakes"]] == [("pending", 1)]
+
+
+def locked(place: Place) -> sqlite3.Connection:
+    """Another process that has the ledger for itself."""
+    other = sqlite3.connect(place.state / "ledger.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+def test_it_stops_within_five_seconds_though_another_process_has_locked_the_ledger(daemon: Daemon) -> None:
+    place = daemon.place
+    place.script("check", '#!/bin/sh\ntouch "$HEARTBEAT_HOME/begun"\nsleep 1\necho \'{"wakeAgent": false}\'\n')
+    place.configure(CONFIG.replace('"10m"', '"2s"'))
+    daemon.start()
+    wait_for(place.folder / "begun", SECONDS)
+    other = locked(place)
+    time.sleep(1.5)
+    began = time.monotonic()
+    daemon.stop()
+    took = time.monotonic() - began
+    other.close()
+    assert took < 5, took
+
+
+def test_a_start_waits_for_a_ledger_that_another_process_has_locked_instead_of_giving_up(daemon: Daemon) -> None:
+    place = daemon.place
+    daemon.start()
+    daemon.stop()
+    other = locked(place)
+    process = daemon.process = place.start("run")
+    until(lambda: "start_waits" in [problem["code"] for problem in daemon.health()["problems"]])
+    assert process.poll() is None
+    other.close()
+    until(lambda: daemon.health()["last_beat_at"] and daemon.health()["pid"] == daemon.pid)
+    assert "start_goes_on" in daemon.stop()
+
+
+def test_a_configuration_changed_while_it_starts_is_read_again(daemon: Daemon) -> None:
+    place = daemon.place
+    daemon.start()
+    daemon.stop()
+    other = locked(place)  # so that the start takes its time
+    daemon.process = place.start("run")
+    until(lambda: "start_waits" in [problem["code"] for problem in daemon.health()["problems"]])
+    place.configure(CONFIG + '[jobs.other]\nscript = "jobs/check.sh"\nevery = "10m"\n')
+    daemon.signal(signal.SIGHUP)
+    other.close()
+    until(lambda: "other" in [run["job"] for run in place.data("runs")["runs"]])
+    daemon.stop()
+
+
+def test_the_words_of_a_sender_are_not_told_for_they_may_be_a_password(daemon: Daemon) -> None:
+    daemon.start()
+    code = f"import os, sys; os.kill({daemon.pid}, 15); sys.stdin.read()"
+    killer = subprocess.Popen([sys.executable, "-c", code, "--password", "hunter2"], stdin=subprocess.PIPE)
+    _, log = daemon.ended()
+    killer.communicate()
+    [life] = lives(daemon.place)
+    assert life.ending.startswith(f"SIGTERM from process {killer.pid} of ")
+    assert f"({sys.executable} …)" in life.ending
+    assert "hunter2" not in log + (daemon.place.state / "starts.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"), [("bash /opt/kick.sh", "bash /opt/kick.sh"), ("sh -c x", "sh …"), ("a", "a")]
+)
+def test_a_sender_is_shown_by_its_program_and_its_script(words: str, shown: str) -> None:
+    assert _program(words) == shown

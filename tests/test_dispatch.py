@@ -266,3 +266,39 @@ def test_a_clock_set_back_in_the_middle_of_a_run_does_not_hold_up_the_job(stage:
     stage.advance(-2999)
     assert stage.dispatcher.next_at(at(-2999)) == at(-2990)
     assert stage.advance(-2990, begins=1)[0].slot == at(-2990)
+
+
+def test_a_run_that_never_comes_to_its_claim_is_stuck_after_two_minutes_and_no_longer_when_it_does(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.begin("[jobs.check]\nevery = '10s'\n")
+    stage.claims = False
+    [run] = stage.advance(0, begins=1)
+    began = run.halt.made_at
+    monkeypatch.setattr(dispatch, "monotonic", lambda: began + 120)
+    assert stage.dispatcher.stuck(at(120)) == ""
+    monkeypatch.setattr(dispatch, "monotonic", lambda: began + 121)
+    assert stage.dispatcher.stuck(at(121)) == "the start of the job check"
+    run.may_claim.set()
+    assert run.claimed.wait(SECONDS)
+    assert stage.dispatcher.stuck(at(121)) == ""
+    stage.end(run)
+
+
+def test_an_agenda_that_nobody_looks_at_is_stuck(stage: Stage) -> None:
+    stage.begin("[jobs.check]\nevery = '10s'\n")
+    assert stage.dispatcher.stuck(at(119)) == ""
+    assert stage.dispatcher.stuck(at(121)) == "the agenda"
+
+
+def test_a_job_that_waits_for_a_worker_is_overdue_after_two_minutes_and_nothing_is_stuck(stage: Stage) -> None:
+    stage.begin(
+        "[jobs.a]\nscript = 'jobs/check.sh'\nevery = '1h'\n[jobs.b]\nscript = 'jobs/check.sh'\nevery = '1h'\n", 1
+    )
+    [run] = stage.advance(0, begins=1)
+    waiting = "b" if run.job == "a" else "a"
+    stage.advance(120)
+    assert stage.dispatcher.overdue(at(120)) == ""
+    assert stage.dispatcher.overdue(at(121)) == f"{waiting} since 2026-06-10T08:00:00Z"
+    assert stage.dispatcher.stuck(at(121)) == ""
+    stage.end(run)

@@ -25,6 +25,22 @@ def test_a_marker_comes_back_and_none_is_none(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["service"]
 
 
+def test_a_marker_that_may_be_there_but_cannot_be_looked_for_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "lstat", refuse)  # as a folder of another user's does
+    with pytest.raises(PermissionError):
+        read_marker(tmp_path / "service")
+
+
+def test_there_is_no_marker_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert read_marker(tmp_path / "file" / "service") is None
+
+
 @given(texts.filter(bool), texts.filter(bool), texts, texts)
 def test_any_marker_comes_back(
     tmp_path_factory: pytest.TempPathFactory, manager: str, unit: str, domain: str, version: str

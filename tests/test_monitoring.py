@@ -164,7 +164,10 @@ def of_cron(line: str) -> str:
 
 
 def test_the_page_has_the_examples_that_are_run_here() -> None:
-    assert set(EXAMPLES) == {"watch.cron", "kuma-push", "healthchecks-ping", "ask", "nrpe.cfg", "prometheus.cron"}
+    assert set(EXAMPLES) == {
+        *("watch.cron", "kuma-push", "healthchecks-ping", "ask", "prometheus.cron"),
+        *("nrpe.cfg", "sudoers", "watch-timer", "share"),
+    }
 
 
 def test_by_cron_it_prints_nothing_and_tells_when_heartbeat_is_down(user: User) -> None:
@@ -235,8 +238,10 @@ def test_a_script_goes_by_the_exit_status(user: User) -> None:
 
 
 def test_nagios_gets_its_line_and_its_status(user: User) -> None:
-    found = re.fullmatch(r"command\[check_heartbeat\]=/home/ME(/.*)\n", EXAMPLES["nrpe.cfg"])
+    found = re.fullmatch(r"command\[check_heartbeat\]=sudo -n -H -u ME /home/ME(/.*)\n", EXAMPLES["nrpe.cfg"])
     assert found
+    # Exactly that is what sudo permits: anything else it refuses.
+    assert EXAMPLES["sudoers"] == f"nrpe ALL=(ME) NOPASSWD: /home/ME{found[1]}\n"
     user.start()
     ended = user.sh(f"{user.home}{found[1]}")
     assert (ended.returncode, ended.stdout.count("\n")) in {(0, 1), (1, 1)}
@@ -280,6 +285,24 @@ def test_systemd_takes_the_timer_and_its_service_without_a_word(tmp_path: Path) 
     if "Failed to initialize manager" in said.stderr:
         pytest.skip("systemd-analyze cannot look at the units of a user here")
     assert (said.returncode, said.stdout, said.stderr) == (0, "", "")
+
+
+def test_the_timer_starts_the_command_that_the_shell_finds(user: User) -> None:
+    own = user.home / "venv/bin"
+    own.mkdir(parents=True)
+    (user.bin / "heartbeat").rename(own / "heartbeat")
+    done = user.sh(f'cd {ROOT} && PATH="{own}:$PATH"\n{EXAMPLES["watch-timer"]}')
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    units = user.home / ".config/systemd/user"
+    assert {unit.name for unit in units.iterdir()} == {"heartbeat-watch.service", "heartbeat-watch.timer"}
+    lines = (units / "heartbeat-watch.service").read_text().splitlines()
+    assert [line for line in lines if line.startswith("ExecStart=")] == [f"ExecStart={own}/heartbeat watch"]
+
+
+def test_the_folder_of_the_units_is_found_from_the_command(user: User) -> None:
+    done = user.sh(f'PATH="{user.bin}:$PATH"\n{EXAMPLES["share"]}')
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (Path(done.stdout.strip()) / "heartbeat-watch.timer").is_file()
 
 
 @pytest.mark.parametrize("name", ["heartbeat-watch.service", "heartbeat-watch.timer"])

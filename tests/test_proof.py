@@ -51,11 +51,25 @@ def test_a_watchdog_of_another_process_is_not_ours() -> None:
     assert Notifier({"WATCHDOG_USEC": "1000", "WATCHDOG_PID": "1"}).watchdog is None
 
 
+def test_the_supervisor_hears_how_things_stand_in_whole_words(bench: Bench) -> None:
+    listener = Listener()
+    proof(listener).write(bench.house(), NOW, None)
+    assert listener.heard[-1].endswith("STATUS=1 job, nothing due; 0 findings, 0 wakes and 0 messages wait")
+    bench.place.finds({"key": "a"}, wake=False)
+    bench.tick(0)
+    proof(listener).write(bench.house(), NOW, at(5), safe="why it is safe")
+    assert listener.heard[-1].endswith(
+        "STATUS=1 job, next due 2026-06-10T08:05:00 UTC; 1 finding, 0 wakes and 0 messages wait; 1 problem: safe_mode"
+    )
+
+
 def test_the_pulse_says_how_much_waits_and_when_a_run_was_last_over(bench: Bench) -> None:
     bench.place.finds({"key": "a"}, {"key": "b"})
     bench.tick(0)
     bench.ledger.enqueue(QueueItem("item_1", "later", "Later", at(60)), NOW)
-    proof(Listener()).write(bench.house(), NOW, at(5), "check since 2026-06-10T07:00:00Z", "why it is safe")
+    proof(Listener()).write(
+        bench.house(), NOW, at(5), overdue="check since 2026-06-10T07:00:00Z", safe="why it is safe"
+    )
     pulse = pulse_of(bench)
     assert (pulse.jobs, pulse.items, pulse.findings, pulse.wakes, pulse.messages) == (1, 1, 2, 1, 0)
     assert pulse.last_run_at.startswith("2026-")
@@ -76,6 +90,15 @@ def test_a_worker_that_hangs_is_named_and_starves_the_watchdog(bench: Bench) -> 
         assert (len(listener.heard), pulse_of(bench).wedged) == (1, "the job check")
     given.write(house, at(5), None)
     assert (len(listener.heard), pulse_of(bench).wedged) == (2, "")
+
+
+def test_what_does_not_go_on_though_the_loop_comes_round_starves_the_watchdog_too(bench: Bench) -> None:
+    listener = Listener()
+    given = proof(listener)
+    given.write(bench.house(), NOW, None, stuck="the agenda")
+    assert (listener.heard, pulse_of(bench).wedged) == ([], "the agenda")
+    given.write(bench.house(), at(1), None)
+    assert (len(listener.heard), pulse_of(bench).wedged) == (1, "")
 
 
 def test_nothing_is_fed_once_it_is_stopping(bench: Bench) -> None:

@@ -18,6 +18,7 @@ from heartbeat.transitions import (
     Memory,
     colour_of,
     due,
+    held_until,
     is_news,
     look,
     with_told,
@@ -219,6 +220,33 @@ def test_what_comes_and_goes_again_and_again_is_up_only_when_that_is_over() -> N
     while watch.told[-1][1] == "red":
         watch.round("up")
     assert CALM / 2 <= watch.now - quiet_from <= CALM
+
+
+def test_what_was_seen_for_a_moment_does_not_keep_what_lasts_from_being_told() -> None:
+    watch = Played()
+    watch.round("up")
+    for _ in range(2 * RESTLESS):
+        watch.rounds("down", "up")
+    assert watch.told == []
+    assert watch.rounds("down", "down", "up", "up") == ["red", "green"]
+
+
+def test_how_long_it_is_held_is_known_from_its_last_fall_on() -> None:
+    watch = Played()
+    watch.round("up")
+    watch.rounds("down", "down", "up", "up", "down", "down")
+    assert watch.memory is not None
+    assert held_until(watch.memory, watch.now) is None
+    first = watch.memory.changes[0]
+    watch.rounds("up", "up", "down", "down")
+    second = watch.memory.changes[0]
+    assert second > first
+    assert held_until(watch.memory, watch.now) == second + CALM
+    assert held_until(watch.memory, second + CALM) is None
+    while watch.told[-1][1] == "red":
+        watch.round("up")
+    assert second + CALM <= watch.now < second + CALM + MINUTE
+    assert held_until(watch.memory, watch.now) is None
 
 
 def test_nothing_is_told_where_there_is_no_channel_and_it_is_news_all_the_same() -> None:

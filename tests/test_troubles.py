@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from heartbeat.errors import ConfigError, Problem
 from heartbeat.troubles import Troubles
 
 
@@ -41,3 +42,11 @@ def test_troubles_of_jobs_that_are_gone_are_forgotten() -> None:
         troubles.report(place, ValueError(place))
     troubles.keep(["run:kept", "job:kept"])
     assert [message for _, message in troubles.all()] == ["run:kept", "outbox"]
+
+
+def test_several_problems_of_one_error_stay_apart_on_one_line() -> None:
+    problems = (Problem("config.toml", "a", "is wrong", "mend it"), Problem("config.toml", "b", "is too", "drop it"))
+    troubles = Troubles()
+    troubles.report("configuration", ConfigError(problems))
+    first, second = map(str, problems)
+    assert troubles.all() == (("configuration_trouble", f"{first}; {second}"),)

@@ -10,19 +10,22 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from heartbeat.cli import watch as verb
 from heartbeat.clock import utc_now
 from heartbeat.errors import ChannelError
+from heartbeat.marker import Marker, write_marker
 from heartbeat.model import Message, MessageKind, MessageState, Urgency
 from heartbeat.probe import Health
 from heartbeat.transitions import Memory
-from heartbeat.watchman import Looker, Notebook, Watchman, Ways, bounded, take_note
+from heartbeat.watchman import Looker, Manner, Notebook, Watchman, Ways, bounded, take_note
 from heartbeat.watchman.notebook import KEPT
 from heartbeat.watchman.sending import LONGEST, send_all
 from heartbeat.watchman.wording import Matter, words
@@ -421,6 +424,56 @@ def test_what_the_supervisor_had_told_already_is_not_told_again(watch: Watch) ->
     assert watch.titles() == ["backup is up again"]
 
 
+def test_a_second_round_by_hand_says_why_it_tells_nobody(watch: Watch) -> None:
+    watch.up()
+    watch.round(status=0)
+    watch.down()
+    assert "\n  it looks not well in 1 of 2 rounds, so nobody is told yet\n" in watch.round(status=1).out
+    same = watch.round(status=1, after=timedelta(seconds=2)).out
+    assert "yet; this one came within 5 s of the last, and counts as the same\n" in same
+    assert "told diary, pager: backup is down" in watch.round(status=1, after=timedelta(seconds=6)).out
+
+
+def test_what_comes_and_goes_is_said_to_be_held_and_is_told_for_sure_when_that_is_over(watch: Watch) -> None:
+    watch.up()
+    watch.round()
+    began = watch.now
+    for _ in range(2):
+        watch.down()
+        watch.rounds()
+        watch.up()
+        watch.rounds()
+    watch.down()
+    assert watch.rounds() == ["backup is down"]
+    assert "It comes and goes: it is not called up again before " in watch.messages()[-1]["body"]
+    watch.up()
+    assert watch.rounds() == []
+    until = began + timedelta(minutes=4, hours=1)  # the oldest of the latest four changes, and an hour
+    clock = until.astimezone(ZoneInfo("Europe/Berlin")).strftime("%H:%M")
+    assert f"it came and went 4 times within an hour, so not called up before {clock}" in watch.round().out
+    assert f"backup comes and goes: not called up before {clock}" in watch.place.call("watch", "--history").out
+    (held,) = watch.place.data("watch", "--history")["held"]
+    assert held["target"] == "backup"
+    assert abs(datetime.fromisoformat(held["not_up_before"]) - until) < timedelta(seconds=1)
+    watch.now += timedelta(seconds=3)
+    assert watch.place.data("watch", "backup")["targets"][0]["not_up_before"] == held["not_up_before"]
+    watch.now = until + timedelta(seconds=1) - timedelta(minutes=1)
+    assert watch.rounds(1) == ["backup is up again"]
+    assert watch.place.data("watch", "--history")["held"] == []
+
+
+def test_what_was_up_and_is_taken_away_is_told_never(watch: Watch) -> None:
+    watch.place.configure(CONFIG + 'home = "{home}/backup"\n')
+    (watch.place.folder / "backup").mkdir()
+    watch.up()
+    assert watch.round(status=0).out.startswith(UP)
+    watch.down()
+    (watch.place.folder / "backup.pid").unlink()
+    (watch.place.folder / "backup").rmdir()
+    assert watch.rounds(3) == []
+    assert watch.round(status=0).out.startswith("backup absent: ")
+
+
 # What breaks, breaks alone
 
 
@@ -546,7 +599,7 @@ def test_an_interval_is_checked(place: Place, words: tuple[str, ...], said: str)
 
 def test_nothing_has_changed_yet_where_no_watch_was(place: Place) -> None:
     assert place.call("watch", "--history").out == "nothing has changed yet\n"
-    assert place.data("watch", "--history") == {"transitions": []}
+    assert place.data("watch", "--history") == {"transitions": [], "held": []}
 
 
 def test_in_the_foreground_it_goes_on_until_it_is_asked_to_end(watch: Watch) -> None:
@@ -578,7 +631,7 @@ def test_a_message_that_it_is_down_can_be_acted_on_from_bed() -> None:
         ("restarter", "x.timer restarts it: `rm x`\x1b[2J\nforged"),
     )
     matter = Matter("heartbeat", RED, Health("down", "heartbeat is down", problems=problems))
-    title, body = words(matter, NOW, UTC, "heartbeat --home /h")
+    title, body = words(matter, NOW, Manner(call="heartbeat --home /h {}".format))
     assert title == "heartbeat is down since 05:12"
     assert body.splitlines() == [
         "heartbeat is down since 05:12, for 2 h.",
@@ -596,17 +649,71 @@ def test_a_message_that_it_is_down_can_be_acted_on_from_bed() -> None:
 
 def test_a_message_that_it_is_up_says_for_how_long_it_was_not() -> None:
     up = Matter("heartbeat", GREEN, Health("degraded", "heartbeat is up, 3 jobs, 1 problem"))
-    assert words(up, NOW, UTC, "heartbeat") == (
+    assert words(up, NOW, Manner()) == (
         "heartbeat is up again after 12 min",
         "It was stalled from 05:12 to 05:24. Now: heartbeat is up, 3 jobs, 1 problem.",
     )
     gone = Matter("hermes", GREEN, Health("absent", "it is not installed"))
-    assert words(gone, NOW, UTC, "heartbeat")[0] == "hermes is not installed any more; it was stalled for 12 min"
+    assert words(gone, NOW, Manner())[0] == "hermes is not installed any more; it was stalled for 12 min"
+
+
+def test_instants_are_told_where_the_owner_is_and_commands_are_those_of_this_installation() -> None:
+    def elsewhere(text: str) -> str:
+        return text.replace("heartbeat start", "heartbeat start --system")
+
+    problems = (("ended_stopped", "its last life ended 2026-06-10T05:11:59Z: x; start it with `heartbeat start`"),)
+    matter = Matter("heartbeat", RED, Health("down", "heartbeat is down", problems=problems))
+    _, body = words(matter, NOW, Manner(ZoneInfo("Europe/Berlin"), address=elsewhere))
+    assert "- its last life ended 07:11: x; start it with `heartbeat start --system` (ended_stopped)" in body
+    wall = (("x", "ended 2026-06-09 22:11:59 -0700"),)
+    ours = Matter("heartbeat", RED, Health("down", "heartbeat is down", problems=wall))
+    assert "- ended 07:11 (x)" in words(ours, NOW, Manner(ZoneInfo("Europe/Berlin")))[1]
+    other = Matter("backup", RED, Health("down", "backup is down", problems=problems))
+    assert "`heartbeat start` (ended_stopped)" in words(other, NOW, Manner(address=elsewhere))[1]
+
+
+def test_a_stop_that_was_asked_for_may_have_been_meant() -> None:
+    asked = "its last life ended 2026-06-10T05:11:59Z: `heartbeat stop` by ann at a terminal"
+    for told, is_meant in ((asked, True), ("its last life ended 2026-06-10T05:11:59Z: SIGTERM", False)):
+        health = Health("down", "heartbeat is down", problems=(("ended_stopped", told),))
+        body = words(Matter("heartbeat", RED, health), NOW, Manner())[1]
+        assert ("- nothing, if that was meant\n" in body) is is_meant
+
+
+@pytest.mark.parametrize(
+    ("state", "remedies"),
+    [
+        ("down", ["install", "run --detach", "doctor"]),
+        ("flapping", ["health", "doctor"]),
+        ("stalled", ["stop", "doctor"]),
+    ],
+)
+def test_where_no_supervisor_keeps_it_no_verb_of_the_service_is_recommended(state: str, remedies: list[str]) -> None:
+    _, body = words(Matter("heartbeat", RED, Health(state, "x")), NOW, Manner(is_service=False))
+    assert re.findall("^- `heartbeat (.+?)`", body, re.MULTILINE) == remedies
+
+
+@pytest.mark.parametrize(("manager", "verb"), [("", "install"), ("none", "install"), ("systemd", "start")])
+def test_how_it_is_kept_is_read_from_its_marker(watch: Watch, manager: str, verb: str) -> None:
+    watch.place.state.mkdir(mode=0o700)
+    watch.place.file("state/starts.log", "1.0\n")
+    if manager:
+        write_marker(watch.place.state / "service", Marker(manager, "heartbeat", "user"))
+    watch.round("heartbeat", status=1)
+    ((first, *_),) = [re.findall("^- `heartbeat --home .* ([a-z]+)`", watch.messages()[0]["body"], re.MULTILINE)]
+    assert first == verb
+
+
+def test_who_came_and_went_is_told_to_stay_silent_for_a_while() -> None:
+    changes = tuple((NOW - timedelta(minutes=minutes)).timestamp() for minutes in (50, 40, 30, 20))
+    body = words(Matter("backup", replace(RED, changes=changes), Health("down", "x")), NOW, Manner())[1]
+    until = (NOW + timedelta(minutes=10)).strftime("%H:%M")
+    assert body.endswith(f"\n\nIt comes and goes: it is not called up again before {until}.")
 
 
 def test_a_memory_with_instants_that_no_calendar_has_is_told_all_the_same() -> None:
     matter = Matter("heartbeat", Memory("red", 1e300, "down"), Health("down", "heartbeat is down"))
-    assert words(matter, NOW, UTC, "heartbeat")[0].startswith("heartbeat is down since 1970")
+    assert words(matter, NOW, Manner())[0].startswith("heartbeat is down since 1970")
 
 
 # heartbeat itself

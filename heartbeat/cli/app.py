@@ -82,10 +82,12 @@ def health(
     ),
     nagios: bool = typer.Option(False, "--nagios", help="One line for Nagios and its like, with their exit status."),
     prometheus: bool = typer.Option(False, "--prometheus", help="Metrics for Prometheus, in its text format."),
+    system: bool = typer.Option(False, "--system", help="The installation of the whole machine, in /etc/heartbeat."),
 ) -> None:
     """Say whether the daemon is alive, from evidence on disk. Assertions may be combined: each that fails is told."""
     from heartbeat.cli.examination import examine_as_asked
     from heartbeat.cli.health import say
+    from heartbeat.folders import SYSTEM
 
     switches = {
         "--all": everything,
@@ -98,7 +100,7 @@ def health(
     words += [switch for switch, wanted in switches.items() if wanted]
     words += [f"--assert-fresh={job}" for job in assert_fresh]
     call = shell("health")
-    folders = (str(call.home.config), str(call.home.state), str(call.home.cache))
+    folders = SYSTEM if system else (str(call.home.config), str(call.home.state), str(call.home.cache))
     raise typer.Exit(say(examine_as_asked(folders, words, as_json=call.as_json)))
 
 

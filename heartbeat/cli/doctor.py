@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 import typer
 
-from heartbeat.cli.shell import Shell, shell
+from heartbeat.cli.shell import Shell, localized, shell
 from heartbeat.clock import utc_now
 from heartbeat.errors import HeartbeatError
+from heartbeat.zones import zone_or
 
 if TYPE_CHECKING:
     from heartbeat.doctor import Answer, Case, Status
@@ -41,8 +43,13 @@ def doctor() -> None:
         "counts": counts,
         "answers": [asdict(answer) for answer in answers],
     }
-    call.show(data, lambda: "\n".join([*_lines(answers), "", _summary(counts)]))
+    call.show(data, lambda: localized("\n".join([*_lines(answers), "", _summary(counts)]), _zone(case)))
     raise typer.Exit(_INVALID if case.problems else 1 if counts["fail"] else 0)
+
+
+def _zone(case: Case) -> ZoneInfo:
+    zone = zone_or(case.settings.owner.zone, ZoneInfo("UTC"))
+    return zone if isinstance(zone, ZoneInfo) else ZoneInfo("UTC")
 
 
 def _admitted(call: Shell) -> Case:

@@ -56,6 +56,8 @@ def read_words(words: list[str], *, as_json: bool = False) -> Wanted:
             wanted.fresh.append(_read_fresh(remaining.pop(0)))
         elif word.startswith(f"{_FRESH}="):
             wanted.fresh.append(_read_fresh(word.removeprefix(f"{_FRESH}=")))
+        elif word == "--system":
+            raise ValueError("--system has folders of its own, and --home means others; leave one of them out")
         elif word.startswith("-") or not word:
             raise ValueError(f"there is no option {word!r}; see `heartbeat health --help`")
         elif wanted.target:
@@ -95,20 +97,24 @@ class Reply(Record):
         self.complaints = tuple(complaints)
 
 
-def examine_as_asked(folders: tuple[str, str, str], words: list[str], *, as_json: bool) -> Reply:
-    """Look, and find the answer, with a line for each assertion that does not hold."""
+def examine_as_asked(folders: tuple[str, str, str], words: list[str], *, as_json: bool, home: str = "") -> Reply:
+    """Look, and find the answer, with a line for each assertion that does not hold.
+
+    *home* is what the commands of the remedies must name.
+    """
     try:
         wanted = read_words(words, as_json=as_json)
     except ValueError as error:
         return _refuse("usage", str(error), _USAGE, as_json=as_json)
     if wanted.target and wanted.target not in (known := known_names(folders)):
-        message = f"there is no target {wanted.target!r}; known are {', '.join((_ITSELF, *known))}"
+        section = f"to watch another, write [watch.{wanted.target}] in {folders[0]}/config.toml"
+        message = f"there is no target {wanted.target!r}; known are {', '.join((_ITSELF, *known))}; {section}"
         return _refuse("not_found", message, _UNKNOWN, as_json=as_json)
     names = ("", *watched_names(folders)) if wanted.everything else (wanted.target,)
     # Who restarts it is looked for where nothing narrower was asked: it takes longer than all the rest.
     is_full = wanted.no_restarter or not (wanted.live or wanted.fresh)
-    looks = [_Look(name, folders, is_full=is_full) for name in names]
-    unseen = [f"{_NO_RESTARTER}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter]
+    looks = [_Look(name, folders, is_full=is_full, home=home) for name in names]
+    unseen = [f"{look.asked}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter]
     return _reply(
         wanted, [look.health for look in looks], _assertions(wanted, looks, folders[1]), unseen, as_json=as_json
     )
@@ -117,19 +123,26 @@ def examine_as_asked(folders: tuple[str, str, str], words: list[str], *, as_json
 class _Look:
     """At one target: its health, who restarts it, and what could not be looked at, the latter as (code, message)."""
 
-    def __init__(self, name: str, folders: tuple[str, str, str], *, is_full: bool) -> None:
+    def __init__(self, name: str, folders: tuple[str, str, str], *, is_full: bool, home: str) -> None:
         self.restarters: Problems = ()
         self.unseen: Problems = ()
         if name:
-            self.health = examine_watched(name, folders)
+            self.health = examine_watched(name, folders, thorough=is_full)
             self.restarters = tuple(each for each in self.health.problems if each[0] in _RESTARTERS)
+            self.unseen = self.health.unseen
             return
-        self.health = examine(folders[1], thorough=True)
+        self.health = examine(folders[1], thorough=True, home=home)
         if is_full:
-            self.restarters, self.unseen = own_restarters(folders)
+            self.restarters, self.unseen, keeper = own_restarters(folders)
+            self.health.summary += f", kept by {keeper}" if keeper else ""
         if self.restarters and self.health.state != "absent":
             self.health.problems += self.restarters
             self.health.state = "degraded" if self.health.state == "up" else self.health.state
+
+    @property
+    def asked(self) -> str:
+        """The assertion that nothing restarts it, as it was asked."""
+        return f"{_NO_RESTARTER} {self.health.target}".rstrip()
 
 
 def _assertions(wanted: Wanted, looks: list[_Look], state: str) -> tuple[Assertion, ...]:
@@ -137,9 +150,7 @@ def _assertions(wanted: Wanted, looks: list[_Look], state: str) -> tuple[Asserti
     if wanted.live:
         made += [Assertion(_LIVE, "" if look.health.is_live else why_not_live(look.health)) for look in looks]
     if wanted.no_restarter:
-        for look in looks:
-            asked = f"{_NO_RESTARTER} {look.health.target}".rstrip()
-            made.append(Assertion(asked, "; ".join(message for _, message in look.restarters)))
+        made += [Assertion(look.asked, "; ".join(message for _, message in look.restarters)) for look in looks]
     now = time.time()
     made += [Assertion(f"{_FRESH} {text}", why_not_fresh(state, job, age, now)) for job, age, text in wanted.fresh]
     return tuple(made)
@@ -184,16 +195,16 @@ def known_names(folders: tuple[str, str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*watched_names(folders), *PRESETS)))
 
 
-def examine_watched(name: str, folders: tuple[str, str, str]) -> Health:
-    """The state of another target."""
+def examine_watched(name: str, folders: tuple[str, str, str], *, thorough: bool = True) -> Health:
+    """The state of another target; only a *thorough* look searches for what restarts it."""
     from heartbeat.probe.targets import examine_target
 
-    return examine_target(name, folders)
+    return examine_target(name, folders, thorough=thorough)
 
 
-def own_restarters(folders: tuple[str, str, str]) -> tuple[Problems, Problems]:
-    """Who restarts heartbeat itself, and where that could not be looked for."""
+def own_restarters(folders: tuple[str, str, str]) -> tuple[Problems, Problems, str]:
+    """Who restarts heartbeat itself, where that could not be looked for, and what keeps it where no marker says it."""
     from heartbeat.probe.restarters import find_restarters, subject_of
 
     found = find_restarters(subject_of(folders[0], folders[1], now=time.time()))
-    return tuple(each.problem for each in found.restarters), found.faults
+    return tuple(each.problem for each in found.restarters), found.faults, found.keeper

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 
-from heartbeat.folders import find_folders
+from heartbeat.folders import SYSTEM, find_folders
 from heartbeat.probe import Health, examine
 from heartbeat.pulse import plain
 
@@ -21,12 +21,15 @@ _LONGEST = 30.0
 def answer(folder: str | None, words: list[str], *, as_json: bool) -> int:
     """Answer `health` with the *words* behind it, for the installation in *folder*; the exit status."""
     try:
+        folder, words = _aimed(folder, words)
         folders = find_folders(folder, os.environ)
+        # What the remedies must name: what the caller's own environment means goes without saying.
+        home = folders[0] if folder and folders != find_folders(None, os.environ) else ""
         if words == ["--assert-live"] and not as_json:
-            return _assert_live(folders[1])
+            return _assert_live(folders[1], home)
         from heartbeat.cli.examination import examine_as_asked  # here: whoever is answered above does not wait for it
 
-        return say(examine_as_asked(folders, words, as_json=as_json))
+        return say(examine_as_asked(folders, words, as_json=as_json, home=home))
     except Exception as error:
         if os.environ.get("HEARTBEAT_DEBUG"):
             raise
@@ -35,8 +38,15 @@ def answer(folder: str | None, words: list[str], *, as_json: bool) -> int:
         return 1
 
 
-def _assert_live(state: str) -> int:
-    health = examine(state)
+def _aimed(folder: str | None, words: list[str]) -> tuple[str | None, list[str]]:
+    """`--system` is another way to write `--home /etc/heartbeat`; beside another folder it stays, to be refused."""
+    if "--system" not in words or (folder and find_folders(folder, os.environ) != SYSTEM):
+        return folder, words
+    return SYSTEM[0], [word for word in words if word != "--system"]
+
+
+def _assert_live(state: str, home: str) -> int:
+    health = examine(state, home=home)
     if not health.is_live:
         complain(why_not_live(health))
     return 0 if health.is_live else 1
@@ -46,7 +56,7 @@ def why_not_live(health: Health) -> str:
     """On one line: what is wrong, the state first."""
     reasons = "; ".join(message for _, message in health.problems)
     target = f"{health.target} is " if health.target else ""
-    return f"{target}{health.state}: {reasons or health.summary}"
+    return f"{target}{health.word}: {reasons or health.summary}"
 
 
 def complain(line: str) -> None:

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import typer
 
-from heartbeat.cli.supervised import Target, aim, show
+from heartbeat.brief.parts import counted
+from heartbeat.cli.supervised import Target, WrongUsage, aim, show
 from heartbeat.cli.validity import validated
 from heartbeat.errors import HeartbeatError
 from heartbeat.job import load
 from heartbeat.service import find_manager, usual_manager
+from heartbeat.service.credentials import left_out
 from heartbeat.service.planning import doubts, find_user
+from heartbeat.service.reading import reload, unread
 from heartbeat.service.system import prepare
 
 
@@ -39,18 +42,22 @@ def install(
         _show_files(target)
         return
     manager = target.manager()
+    manager.files(target.plan)  # what cannot be written into a unit is refused before a folder is made
+    target.refuse_by_hand()
+    target.refuse_stranger()
     did = list(prepare(target.call.home, target.plan.user)) if target.plan.scope == "system" else []
     hints = [*doubts(target.plan, target.call.environ), *_lacking(target)]
-    target.refuse_by_hand()
+    hints += left_out(target.plan) if manager.kind == "systemd" else ()
     target.ask_for("install")
     # Before it is started: whatever comes of that, heartbeat is meant to run here from now on.
     target.mark(manager.marker(target.plan))
     try:
-        did += manager.install(target.plan)
+        did += target.have("install")
     except HeartbeatError:
         if target.standing().state == "not installed":
             target.unmark()
         raise
+    did += _read_again(target)
     log = shlex.join(manager.logs(target.plan, lines=50, follow=True))
     lines = [*did, f"its log: `{target.command('logs')} -f`, which is `{log}`"]
     lines.append(f"is it well: `{target.command('status')}`")
@@ -59,12 +66,19 @@ def install(
     show(target, data, [*lines, *(f"but: {hint}" for hint in hints)])
 
 
+def _read_again(target: Target) -> list[str]:
+    """A daemon that runs with an older configuration than there is now has to read it: nobody would see that."""
+    if unread(target.call.home) is None or (done := reload(target.call.home)) is None:
+        return []
+    return [f"its configuration is newer: process {done[0]} has read it again, {counted(done[1], 'job')}"]
+
+
 def _who(target: Target, told: str) -> str:
     """Who it runs as: as told, as before, or who called sudo; root only when told."""
     guesses = (target.plan.user, target.call.environ.get("SUDO_USER", ""))
     who = told or next((guess for guess in guesses if guess not in ("", "root")), "")
     if not who:
-        raise typer.BadParameter("name who the service runs as: --as USER (your agent acts with their rights)")
+        raise WrongUsage("name who the service runs as: --as USER (your agent acts with their rights)")
     return who
 
 
@@ -74,6 +88,8 @@ def _show_files(target: Target) -> None:
     files: Mapping[Path, str] = manager.files(target.plan)
     hints = [
         *doubts(target.plan, target.call.environ),
+        *(left_out(target.plan) if manager.kind == "systemd" else ()),
+        *filter(None, [target.stranger()]),
         *([] if found.manager else [f"not here: {'; '.join(found.reasons)}"]),
     ]
     lines = [f"# {path}\n{text}" for path, text in files.items()]

@@ -14,29 +14,34 @@ from heartbeat.channels import find_channels, routes_of
 from heartbeat.cli.shell import Shell
 from heartbeat.clock import new_id, utc_now
 from heartbeat.config import Settings, read_settings
-from heartbeat.errors import ChannelError, ConfigError
+from heartbeat.errors import ChannelError, ConfigError, ServiceError
 from heartbeat.model import Message, MessageKind, MessageState, Urgency
 from heartbeat.ports import Channel
 from heartbeat.routing import channels_for
+from heartbeat.service.planning import scope_of
 from heartbeat.service.results import in_words
+from heartbeat.service.systemctl import Systemctl
 from heartbeat.text import one_line
 from heartbeat.watchman import Notebook, places_of, take_note
 
 PAUSES = (0.0, 5.0, 30.0)
 """Seconds before each try: nobody tries again after the last one."""
+_NOT_RETRIED = ("2", "4", "5")
+"""RestartPreventExitStatus= of the unit."""
 _LOUD, _PLAIN = "<1>", "<6>"
 """How urgent a line is, as sd-daemon(3) has it: the journal shows the first in red, and in `journalctl -p alert`."""
 
 
 def tell(call: Shell, unit: str, sleep: Callable[[float], object]) -> int:
     """How many channels took it; whatever goes wrong is said on stderr, which is the journal."""
-    title, body = words_of(unit, call.environ)
+    title, body = words_of(unit, call.environ, _restarts(unit, call))
     _say(_LOUD, call.environ, f"{title}: {body}")
     settings = _settings(call)
     channels = find_channels(settings, call.home, call.environ, Event()) if settings else {}
     names = channels_for(routes_of(settings), MessageKind.INCIDENT, Urgency.CRITICAL) if settings else ()
     if not names:
-        _say(_LOUD, call.environ, f"nobody was told of it: no channel takes incidents in {call.home.config_file}")
+        reason = "no channel takes incidents in" if settings else "what cannot be read names no channel:"
+        _say(_LOUD, call.environ, f"nobody was told of it: {reason} {call.home.config_file}")
     waiting, told = dict.fromkeys(names, ""), list[str]()
     for pause in PAUSES:
         if waiting:
@@ -54,14 +59,29 @@ def tell(call: Shell, unit: str, sleep: Callable[[float], object]) -> int:
     return len(told)
 
 
-def words_of(unit: str, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Title and text, from what systemd says of the unit (systemd.exec(5), `$MONITOR_SERVICE_RESULT`)."""
+def words_of(unit: str, environ: Mapping[str, str], restarts: int = 0) -> tuple[str, str]:
+    """Title and text, from what systemd says of the unit (systemd.exec(5), `$MONITOR_SERVICE_RESULT`).
+
+    systemd keeps to itself that it gave up after so many *restarts*: it says how the last one ended.
+    """
     result, status = environ.get("MONITOR_SERVICE_RESULT", ""), environ.get("MONITOR_EXIT_STATUS", "")
     what, remedy = in_words(result, status) if result or status else ("systemd does not say why", "`heartbeat logs`")
+    if restarts and status not in _NOT_RETRIED and result != "start-limit-hit":
+        what = f"it was started too often, {restarts} times in vain, and the last time {what}"
     raw = f"systemd says: {result or 'nothing'}" + (f", status {status}" if status else "")
     title = f"heartbeat is down on {socket.gethostname()}"
     effect = "No job runs and nothing is told until it is started again"
     return title, f"{unit} failed, and stays down: {what}. {effect}. What to do: {remedy}. ({raw})"
+
+
+def _restarts(unit: str, call: Shell) -> int:
+    """How often systemd started it again by itself; 0 when it cannot be asked."""
+    ctl = Systemctl(scope_of(call.home), call.environ)
+    try:
+        counted = "" if ctl.why_not() else ctl.facts(unit)["NRestarts"]
+    except (ServiceError, KeyError):
+        return 0
+    return int(counted) if counted.isdigit() else 0
 
 
 def _settings(call: Shell) -> Settings | None:

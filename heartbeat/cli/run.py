@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from contextlib import suppress
 from dataclasses import replace
 
-from heartbeat import __version__
 from heartbeat.beat import House
 from heartbeat.cli.rights import refuse_as_root
 from heartbeat.cli.shell import Shell, shell
-from heartbeat.clock import to_text, utc_now
+from heartbeat.cli.starting import patiently, take_place
+from heartbeat.clock import utc_now
 from heartbeat.errors import HeartbeatError, Invalid, LedgerCorrupt, LedgerError, LedgerMoved, Refused
 from heartbeat.inside import INSIDE, write_inside
 from heartbeat.job import Config
-from heartbeat.life import Life, begin, is_at_terminal
-from heartbeat.lock import KernelLock, holder_of
+from heartbeat.life import Life
+from heartbeat.lock import KernelLock
 from heartbeat.log import start_logging, warn
-from heartbeat.process import become_reaper, is_alive, owner
-from heartbeat.pulse import Pulse, write_pulse
+from heartbeat.process import become_reaper, is_alive
 from heartbeat.recovery import clear_up, close_removed
 from heartbeat.signals import Heard, Signals
 from heartbeat.stores.sqlite import SqliteLedger
@@ -53,15 +51,8 @@ def _run(call: Shell) -> None:
     signals = Signals(lambda heard: _end_early(lives, heard))
     start_logging(behind=True, file=call.home.log_file if _logs_to_file(call) else None)
     lock = KernelLock(call.home.lock_file)
-    try:
-        if not lock.acquire(owner()):
-            raise _refusal(call)
-        lives += [life := begin(call.home, utc_now().timestamp(), at_terminal=is_at_terminal())]
-        _first_pulse(call)
-    except OSError as error:
-        lock.release()
-        message = f"cannot write in {call.home.state}: {error.strerror}; free space, or correct its permissions"
-        raise HeartbeatError(message) from error
+    take_place(call, lock, lives)
+    life = lives[0]
     try:
         _serve(call, call.config(), life, signals)
     except BaseException as error:
@@ -83,15 +74,6 @@ def _end_early(lives: list[Life], heard: Heard) -> None:
     os._exit(0)
 
 
-def _refusal(call: Shell) -> Refused:
-    file = call.home.lock_file
-    holder = holder_of(file)
-    if holder is not None and not is_alive(holder):
-        return Refused(f"cannot start: another program holds {file}; `fuser {file}` names it; end that first")
-    pid = (holder or "unknown:").split(":", 1)[0]
-    return Refused(f"cannot start: process {pid} already runs heartbeat in {call.home.state}; stop it first")
-
-
 def _serve(call: Shell, config: Config, life: Life, signals: Signals) -> None:
     from heartbeat.cli.house import furnish
     from heartbeat.cli.ties import tie
@@ -99,7 +81,7 @@ def _serve(call: Shell, config: Config, life: Life, signals: Signals) -> None:
 
     start_logging(config.settings.log.level, behind=True, file=call.home.log_file if _logs_to_file(call) else None)
     become_reaper()
-    ledger = _open_ledger(call)
+    ledger = patiently(call, lambda: _open_ledger(call))
     stop = threading.Event()
 
     def house_of(config: Config) -> House:
@@ -116,11 +98,11 @@ def _serve(call: Shell, config: Config, life: Life, signals: Signals) -> None:
         return replace(fresh, progress=house.progress)
 
     try:
-        clear_up(ledger, utc_now())
+        patiently(call, lambda: clear_up(ledger, utc_now()))
         # Whatever kept a wake waiting may have been mended meanwhile.
-        ledger.release_wakes(is_alive, utc_now())
+        patiently(call, lambda: ledger.release_wakes(is_alive, utc_now()))
         house = house_of(config)
-        close_removed(house, utc_now())
+        patiently(call, lambda: close_removed(house, utc_now()))
         with tie(call, life, signals) as ties:
             Daemon(house, reload, ties).run()
     except LedgerMoved as error:
@@ -134,23 +116,6 @@ def _serve(call: Shell, config: Config, life: Life, signals: Signals) -> None:
     finally:
         with suppress(LedgerError):
             ledger.close()
-
-
-def _first_pulse(call: Shell) -> None:
-    """Whoever looks from now on finds a proof of life, also while a large ledger is looked through."""
-    at, monotonic = to_text(utc_now()), time.monotonic()
-    pulse = Pulse(
-        owner=owner(),
-        monotonic=monotonic,
-        started_monotonic=monotonic,
-        started_at=at,
-        written_at=at,
-        last_beat_at="",
-        next_due_at="",
-        jobs=0,
-        version=__version__,
-    )
-    write_pulse(call.home.pulse_file, pulse)
 
 
 def _open_ledger(call: Shell) -> SqliteLedger:

@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 
 from heartbeat.cli.shell import Shell
 from heartbeat.clock import utc_now
+from heartbeat.deadman import DeadMan
 from heartbeat.life import Life
 from heartbeat.log import warn
+from heartbeat.marker import read_intent
 from heartbeat.notify import Notifier
 from heartbeat.signals import Heard, Signals
 from heartbeat.ties import Ties
@@ -23,7 +25,11 @@ def tie(call: Shell, life: Life, signals: Signals) -> Iterator[Ties]:
     """Everything that a daemon is tied by."""
 
     def stopping(heard: Heard) -> None:
-        life.end(utc_now().timestamp(), "stopped", str(heard), heard.sender)
+        now = utc_now().timestamp()
+        # Read, and left: the next start takes it, and is told by it that it was asked for.
+        word, by = read_intent(call.home.intent_file, now)
+        asked = f"{by}; " if by and word in ("stop", "restart") else ""
+        life.end(now, "stopped", f"{asked}{heard}", heard.sender)
 
     why = f"{life.why} by {life.by}" if life.by else life.why
     is_unwatched = call.environ.get("HEARTBEAT_SUPERVISOR") == "launchd"
@@ -39,16 +45,14 @@ def tie(call: Shell, life: Life, signals: Signals) -> Iterator[Ties]:
     with dump:
         faulthandler.enable(dump)
         try:
-            yield Ties(
-                signals.listen, stopping, Notifier(call.environ), why, life.flapping, dump if is_unwatched else None
-            )
+            dead_man = DeadMan(dump) if is_unwatched else None
+            yield Ties(signals.listen, stopping, Notifier(call.environ), why, life.flapping, dead_man)
         finally:
-            faulthandler.cancel_dump_traceback_later()
             faulthandler.disable()
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    return os.open(path, flags | os.O_NONBLOCK, 0o600)  # a pipe in its place must not block
 
 
 def _take_last_words(call: Shell) -> None:

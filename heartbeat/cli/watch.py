@@ -15,7 +15,7 @@ import typer
 
 from heartbeat.cli.shell import Shell, cut_off, shell
 from heartbeat.cli.watched import Setting, setting_of, zone_of
-from heartbeat.clock import utc_now
+from heartbeat.clock import shown, utc_now
 from heartbeat.durations import parse_duration, show_duration
 from heartbeat.errors import HeartbeatError
 from heartbeat.probe.instants import text_of
@@ -113,16 +113,22 @@ def _watchman(call: Shell, *, goes_on: bool) -> Watchman:
 
 
 def _history(call: Shell) -> int:
-    from heartbeat.watchman import Notebook, places_of
+    from heartbeat.watchman import Notebook, held, places_of
     from heartbeat.watchman.wording import history
 
+    notebook = Notebook(places_of(str(call.home.state), call.environ))
     try:
-        entries = Notebook(places_of(str(call.home.state), call.environ)).history()
+        entries = notebook.history()
     except OSError as error:
         raise HeartbeatError(f"cannot read the history of the watch: {error}; correct its permissions") from None
     zone, now = zone_of(call), utc_now()
+    waiting = held(notebook.read(), now)
     lines = [history(entry, now, zone) for entry in entries] or ["nothing has changed yet"]
-    call.show({"transitions": entries}, lambda: plain("\n".join(lines)))
+    lines += [
+        f"{name} comes and goes: not called up before {shown(until, now, zone)}" for name, until in waiting.items()
+    ]
+    data = [{"target": name, "not_up_before": until} for name, until in waiting.items()]
+    call.show({"transitions": entries, "held": data}, lambda: plain("\n".join(lines)))
     return 0
 
 
@@ -149,17 +155,20 @@ def _complain(notes: list[str]) -> None:
 
 
 def _text(setting: Setting, outcome: Outcome) -> str:
-    lines = []
+    from heartbeat.watchman.wording import said
+
+    lines, now, manner = [], utc_now(), setting.ways.manner
     for name, health in outcome.healths.items():
-        lines.append(f"{name} {health.state}: {one_line(health.summary)}")
-        lines += [f"  {code}: {one_line(message)}" for code, message in health.problems]
+        lines.append(f"{name} {health.word}: {one_line(health.summary)}")
+        lines += [f"  {code}: {said(name, message, now, manner)}" for code, message in health.problems]
+        lines += [f"  {outcome.untold[name]}"] if name in outcome.untold else []
     sent: dict[str, list[str]] = {}
     for each in outcome.told:
         if not each.error:
             sent.setdefault(each.title, []).append(each.channel)
     lines += [f"told {', '.join(channels)}: {title}" for title, channels in sent.items()]
     if outcome.held_until is not None:
-        lines.append(f"not told before the quiet ends: {_until(outcome.held_until, setting.ways.zone)}")
+        lines.append(f"not told before the quiet ends: {_until(outcome.held_until, manner.zone)}")
     return plain("\n".join(lines))
 
 
@@ -177,6 +186,8 @@ def _data(setting: Setting, outcome: Outcome) -> Mapping[str, Any]:
                 "summary": health.summary,
                 "since": None if health.since is None else text_of(health.since),
                 "problems": [{"code": code, "message": message} for code, message in health.problems],
+                "untold": outcome.untold.get(name),
+                "not_up_before": outcome.held.get(name),
             }
             for name, health in outcome.healths.items()
         ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -14,8 +13,8 @@ from zoneinfo import ZoneInfo
 from heartbeat.cli.shell import Shell
 from heartbeat.config import Settings, read_settings
 from heartbeat.errors import ConfigError, HeartbeatError, NotFound, Problem
+from heartbeat.marker import read_marker
 from heartbeat.model import MessageKind, Overrides, Urgency
-from heartbeat.paths import find_home
 from heartbeat.zones import zone_or
 
 if TYPE_CHECKING:
@@ -79,18 +78,32 @@ def _targets(call: Shell, wanted: list[str], *, is_whole: bool) -> dict[str, Cal
 def _ways(call: Shell, settings: Settings, stop: Event) -> Ways:
     from heartbeat.channels import find_channels, routes_of
     from heartbeat.routing import channels_for
-    from heartbeat.watchman import Ways, bounded
+    from heartbeat.service.planning import addressed, called
+    from heartbeat.watchman import Manner, Ways, bounded
 
     # The end of a fault goes to whoever was told of its beginning.
     takers = channels_for(routes_of(settings), MessageKind.INCIDENT, Urgency.CRITICAL)
     channels = find_channels(bounded(settings), call.home, call.environ, stop)
     return Ways(
         {name: channels[name] for name in takers},
-        _zone(settings),
+        Manner(
+            _zone(settings),
+            lambda verb: called(verb, call.home, call.environ),
+            lambda text: addressed(text, call.home, call.environ),
+            is_service=_is_service(call),
+        ),
         settings.alerts.on,
         partial(_quiet_until, call, settings),
-        _command(call),
     )
+
+
+def _is_service(call: Shell) -> bool:
+    """Whether a supervisor keeps it, as far as may be read."""
+    try:
+        marker = read_marker(call.home.marker_file)
+    except (OSError, ValueError):
+        return True
+    return marker is not None and marker.manager != "none"
 
 
 def _quiet_until(call: Shell, settings: Settings, now: datetime) -> datetime | None:
@@ -110,9 +123,3 @@ def _quiet_until(call: Shell, settings: Settings, now: datetime) -> datetime | N
 
 def _zone(settings: Settings) -> tzinfo:
     return zone_or(settings.owner.zone, ZoneInfo("UTC"))
-
-
-def _command(call: Shell) -> str:
-    """How the owner calls this installation at a terminal."""
-    is_usual = call.home == find_home(None, {name: v for name, v in call.environ.items() if name[:10] != "HEARTBEAT_"})
-    return "heartbeat" if is_usual else f"heartbeat --home {shlex.quote(str(call.home.config))}"

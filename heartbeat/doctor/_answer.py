@@ -24,6 +24,11 @@ class Answer:
     """The question; whoever asks it fills this in."""
 
 
+def count(number: int, noun: str) -> str:
+    """`1 job`, `3 jobs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def ok(seen: str, about: str = "") -> Answer:
     return Answer("ok", seen, about=about)
 

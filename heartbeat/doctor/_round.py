@@ -22,8 +22,8 @@ from heartbeat.text import one_line
 SECONDS = 2.0
 """For a question whose file says nothing else."""
 _LONGEST = 1000
-_OURS = re.compile(r"`(?:sudo (?:-u \S+ )?)?heartbeat(?= [a-z])")
-"""A command of ours within a remedy."""
+_OURS = re.compile(r"`(?:sudo (?:-u \S+ )?)?heartbeat(?= [a-z])(?![^`]* --system)")
+"""A command of ours within an answer."""
 _ORDER = ("installation", "configuration", "alive", "starts", "service")
 """What the rest hangs on comes first."""
 
@@ -89,10 +89,10 @@ def _trouble(case: Case, error: Exception) -> Answer:
 
 
 def _shown(answer: Answer, option: str) -> Answer:
-    """As it may be printed; the commands of a remedy are for this installation and no other."""
+    """As it may be printed; its commands are for this installation and no other."""
     return replace(
         answer,
-        seen=one_line(answer.seen, _LONGEST),
+        seen=one_line(_OURS.sub(lambda found: found[0] + option, answer.seen), _LONGEST),
         remedy=one_line(_OURS.sub(lambda found: found[0] + option, answer.remedy), _LONGEST),
         about=one_line(answer.about, _LONGEST),
     )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
-from heartbeat.doctor._answer import Answer, fail, ok, warn
+from heartbeat.doctor._answer import Answer, count, fail, ok, warn
 from heartbeat.doctor._case import Case
+from heartbeat.errors import HeartbeatError
+from heartbeat.service.reading import unread
 
 
 def look(case: Case) -> Iterator[Answer]:
@@ -20,5 +23,15 @@ def look(case: Case) -> Iterator[Answer]:
         return
     jobs = case.config.jobs
     on = sum(job.enabled and not job.policy.paused for job in jobs.values())
-    seen = f"{file} is valid: {on} of {len(jobs)} jobs are on, the agent is {case.settings.agent.kind}"
+    jobs_on = f"{on} of {count(len(jobs), 'job')} {'is' if on == 1 else 'are'} on"
+    seen = f"{file} is valid: {jobs_on}, the agent is {case.settings.agent.kind}"
     yield ok(seen) if on else warn(seen, f"add a job to {file}, such as [jobs.due-queue]")
+    yield from _unread(case)
+
+
+def _unread(case: Case) -> Iterator[Answer]:
+    """A daemon goes by what it read, not by what was written since."""
+    with suppress(HeartbeatError):
+        if (pid := unread(case.home)) is not None:
+            seen = f"process {pid} runs with the configuration as it was before the last change"
+            yield warn(seen, f"run `{case.as_owner}heartbeat reload`", "reload")

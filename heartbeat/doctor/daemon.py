@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from heartbeat import __version__
 from heartbeat.config.secret import home_folder
-from heartbeat.doctor._answer import Answer, ok, skip, warn
+from heartbeat.doctor._answer import Answer, count, ok, skip, warn
 from heartbeat.doctor._case import Case, name_of
 from heartbeat.inside import Inside
 
@@ -21,7 +21,12 @@ def look(case: Case) -> Iterator[Answer]:
     """By what it wrote down when it last read its configuration."""
     inside = case.inside
     if inside is None:
-        yield skip(case.inside_fault, remedy="start the daemon: `heartbeat start`, or `heartbeat run`")
+        yield skip(
+            case.inside_fault,
+            remedy="start the daemon: `heartbeat install`, or `heartbeat run --detach`"
+            if case.marker is None
+            else "`heartbeat start`",
+        )
         return
     found = list(_differences(case, inside))
     yield from found
@@ -52,7 +57,9 @@ def _differences(case: Case, inside: Inside) -> Iterator[Answer]:
         yield warn(seen, f"run `{case.as_owner}heartbeat install` again, or write UMask=0077 into the unit", "umask")
     if 0 < inside.files < _FEW_FILES:
         yield warn(
-            f"it may have only {inside.files} files open", "raise LimitNOFILE in the unit, or `ulimit -n`", "files"
+            f"it may have only {count(inside.files, 'file')} open",
+            "raise LimitNOFILE in the unit, or `ulimit -n`",
+            "files",
         )
     if inside.lang not in _PLAIN and "utf" not in inside.lang.lower():
         seen = f"its locale is {inside.lang}, in which some letters cannot be written"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from heartbeat.doctor._answer import Answer, fail, ok, warn
+from heartbeat.doctor._answer import Answer, count, fail, ok, warn
 from heartbeat.doctor._case import Case
 
 _MIB = 1024 * 1024
@@ -36,7 +36,7 @@ def _disk(folder: Path) -> Answer:
     facts = os.statvfs(folder)
     room, files = facts.f_bavail * facts.f_frsize, facts.f_favail
     counts_files = facts.f_files > 0  # some file systems make them as they are needed
-    shown = f"{room // _MIB} MiB free around {folder}" + (f", {files} files" if counts_files else "")
+    shown = f"{room // _MIB} MiB free around {folder}" + (f", {count(files, 'file')}" if counts_files else "")
     where = f"free some; `du -xsh {folder}/*` shows what is large"
     if room < TOO_LITTLE or (counts_files and files < TOO_FEW):
         return fail(f"{shown}: too little to record what is found", where)

@@ -25,6 +25,6 @@ def look(case: Case) -> Iterator[Answer]:
         seen = f"since {to_seconds(incident.opened_at)}: {incident.message}"
         yield warn(seen, f"`heartbeat why {incident.id}`", incident.subject)
     if len(found) > _SHOWN:
-        yield warn(f"{len(found) - _SHOWN} more are open", "`heartbeat incidents --open`")
+        yield warn(f"{len(found) - _SHOWN} more open", "`heartbeat incidents --open`")
     if not found:
         yield ok("none is open")

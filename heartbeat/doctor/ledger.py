@@ -7,7 +7,7 @@ import shlex
 import sqlite3
 from collections.abc import Iterator
 
-from heartbeat.doctor._answer import Answer, fail, ok, skip, warn
+from heartbeat.doctor._answer import Answer, count, fail, ok, skip, warn
 from heartbeat.doctor._case import Case, name_of
 from heartbeat.doctor._ledger import SECONDS, connected, newest
 from heartbeat.errors import LedgerCorrupt, LedgerError, NotFound
@@ -86,5 +86,5 @@ def _aside(case: Case) -> Iterator[Answer]:
         return
     found = [name for name in names if name.startswith(f"{file.name}.corrupt-") and not name.endswith(("-wal", "-shm"))]
     if found:
-        seen = f"{len(found)} damaged ledgers were set aside, the last as {file.parent / found[-1]}"
+        seen = f"set aside: {count(len(found), 'damaged ledger')}, the last as {file.parent / found[-1]}"
         yield warn(seen, "what they held may have been told twice; delete them when you miss nothing", "set aside")

@@ -16,7 +16,9 @@ def look(case: Case) -> Iterator[Answer]:
     """Of systemd's user units; launchd has no such thing."""
     marker, name = case.marker, case.owner_name
     if marker is None:
-        yield skip("heartbeat is not installed as a service")
+        yield skip("`heartbeat install` has made no service")
+    elif marker.manager == "none":
+        yield skip("heartbeat runs detached: it ends with the machine, and nobody starts it again")
     elif marker.manager == "launchd" and marker.domain.startswith("gui/"):
         remedy = "log in automatically, or install it in the domain of the user (over ssh)"
         yield warn(f"it runs only while {name} is logged in at the screen: its domain is {marker.domain}", remedy)

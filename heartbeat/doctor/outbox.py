@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from heartbeat.clock import to_seconds
-from heartbeat.doctor._answer import Answer, ok, skip, warn
+from heartbeat.doctor._answer import Answer, count, ok, skip, warn
 from heartbeat.doctor._case import Case
 from heartbeat.doctor._ledger import opened, why_not
 from heartbeat.errors import HeartbeatError
@@ -41,16 +41,18 @@ def _of(case: Case, waiting: Sequence[Wake | Message], noun: str, whom: str) -> 
         yield warn(seen + _because(each.error), f"see whether the daemon runs; `heartbeat {noun} get {each.id}`", noun)
     for each in failing[:_SHOWN]:
         yield warn(
-            f"{each.id} failed {each.failures} times" + _because(each.error), f"`heartbeat {noun} get {each.id}`", noun
+            f"{each.id} failed {count(each.failures, 'time')}" + _because(each.error),
+            f"`heartbeat {noun} get {each.id}`",
+            noun,
         )
     if not stuck and not failing:
-        yield ok(f"{len(waiting)} {noun} wait for {whom}, none of them too long", noun)
+        yield ok(f"waiting for {whom}: {count(len(waiting), noun[:-1])}, none too long", noun)
 
 
 def _failed(case: Case, failed: Sequence[Wake | Message], noun: str) -> Iterator[Answer]:
     lately = [each for each in failed if (each.settled_at or each.created_at) > case.now - _LATELY]
     if lately:
-        seen = f"{len(lately)} {noun} were given up within a day, the last is {lately[0].id}" + _because(
+        seen = f"given up within a day: {count(len(lately), noun[:-1])}, the last is {lately[0].id}" + _because(
             lately[0].error
         )
         yield warn(seen, f"`heartbeat {noun} retry {lately[0].id}` when the cause is mended", f"failed {noun}")

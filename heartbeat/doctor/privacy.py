@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from heartbeat.doctor._answer import Answer, fail, ok, skip, warn
+from heartbeat.doctor._answer import Answer, count, fail, ok, skip, warn
 from heartbeat.doctor._case import Case
 from heartbeat.inside import Inside
 from heartbeat.reach import DENIED, FORBIDDEN, MISSING, OK, UNKNOWN, reach
@@ -15,7 +15,12 @@ def look(case: Case) -> Iterator[Answer]:
     """Seen from inside: macOS keeps Documents, Desktop and Downloads from each program that was not allowed to."""
     inside = case.inside
     if inside is None:
-        yield skip(case.inside_fault, remedy="start the daemon: `heartbeat start`, or `heartbeat run`")
+        yield skip(
+            case.inside_fault,
+            remedy="start the daemon: `heartbeat install`, or `heartbeat run --detach`"
+            if case.marker is None
+            else "`heartbeat start`",
+        )
         return
     # Without a configuration everything has its default.
     bad = {
@@ -25,7 +30,7 @@ def look(case: Case) -> Iterator[Answer]:
     }
     yield from (_answer(case, inside, path, word) for path, word in bad.items())
     if not bad:
-        yield ok(f"the daemon can read each of the {len(inside.paths)} files and folders that the configuration names")
+        yield ok(f"the daemon can read all that the configuration names: {count(len(inside.paths), 'path')}")
 
 
 def _answer(case: Case, inside: Inside, path: str, word: str) -> Answer:

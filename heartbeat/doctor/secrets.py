@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from heartbeat.doctor._answer import Answer, fail, ok, skip
+from heartbeat.doctor._answer import Answer, count, fail, ok, skip
 from heartbeat.doctor._case import Case
 from heartbeat.job import Config
 from heartbeat.named import secrets_named
@@ -36,5 +36,5 @@ def _count(config: Config) -> Iterator[Answer]:
         yield ok("the configuration names none")
     elif not config.unready:
         kept = sum(bool(secret.command or secret.keyring) for secret in named)
-        asked = f"; {kept} of them are kept by programs, which were not asked" if kept else ""
-        yield ok(f"{len(named)} are named, and nothing in this shell speaks against having them{asked}")
+        asked = f"; programs keep {kept} of them, and were not asked" if kept else ""
+        yield ok(f"{count(len(named), 'secret')} named, and nothing in this shell speaks against having them{asked}")

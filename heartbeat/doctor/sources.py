@@ -18,6 +18,7 @@ from heartbeat.config.secret import expand
 from heartbeat.config.wording import split
 from heartbeat.doctor import _worker
 from heartbeat.doctor._answer import Answer, fail, ok, skip, warn
+from heartbeat.doctor._answer import count as several
 from heartbeat.doctor._case import Case
 from heartbeat.errors import ConfigError
 from heartbeat.job import Job
@@ -136,11 +137,11 @@ def _queue(case: Case) -> Answer:
         return fail(f"the folder {folder} cannot be read", f"`chmod u+rwx {folder}`", "queue")
     refused = folder / REFUSED
     try:
-        count = sum(not path.name.endswith(".reason") for path in refused.iterdir())
+        number = sum(not path.name.endswith(".reason") for path in refused.iterdir())
     except OSError:
-        count = 0
-    if count:
-        return warn(f"{count} files were refused and lie in {refused}", f"read their .reason: `ls {refused}`", "queue")
+        number = 0
+    if number:
+        return warn(f"{several(number, 'file')} refused, in {refused}", f"read their .reason: `ls {refused}`", "queue")
     return ok("it is in the ledger, and nothing that was dropped for it was refused", "queue")
 
 

@@ -9,7 +9,7 @@ from heartbeat.clock import to_seconds
 from heartbeat.doctor._answer import Answer, fail, ok, skip, warn
 from heartbeat.doctor._case import Case
 from heartbeat.flapping import find_flapping
-from heartbeat.starts import Start, read_starts
+from heartbeat.starts import Start, evidence_of, read_starts
 
 _LOGS = "run `heartbeat logs` for what it said last"
 
@@ -29,7 +29,7 @@ def look(case: Case) -> Iterator[Answer]:
         return
     yield ok(f"the last start was {_at(starts[-1].at)}, {_why(starts[-1])}", "start")
     now = case.now.timestamp()
-    if flapping := find_flapping([start.at for start in starts if start.is_evidence], now):
+    if flapping := find_flapping(evidence_of(starts), now):
         yield fail(flapping.message, f"run `heartbeat health` for who does that; {_LOGS}", "loop")
     elif any(start.at > now for start in starts):
         yield warn("a start lies in the future: the clock was set back", "set the clock; see `heartbeat clock`", "loop")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -87,7 +87,15 @@ class ReadLedger(Protocol):
     def decided_since(self, since: datetime) -> Iterator[tuple[Run, list[tuple[str | None, Decision]]]]:
         """Every ended run from then on, oldest first, with what was decided of its findings, but for duplicates."""
 
-    def prune(self, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
-        """Remove what is older than *history* and settled; keep the output of the latest *outputs* runs of a job."""
+    def hurry(self, seconds: float) -> None:
+        """heartbeat is stopping: what another process locks is waited for only so long from now on, all together."""
+
+    def prune(
+        self, now: datetime, history: timedelta, outputs: int, go_on: Callable[[], bool] = lambda: True
+    ) -> dict[str, int]:
+        """Remove what is older than *history* and settled; keep the output of the latest *outputs* runs of a job.
+
+        Batch by batch, as long as *go_on* says so.
+        """
 
     def close(self) -> None: ...

@@ -25,7 +25,8 @@ class Evidence(Record):
     `is_installed` says that its daemon left a trace, or that its supervisor knows it. `state`, `heartbeat` and
     `pid_file` are None when there is no such file. `starts` are the instants of its log. `processes` are those that any
     of this names, by pid. `supervised` is what was answered by each supervisor that knows it or is silent, if any was
-    asked (`was_asked`); `restarters` and `faults` are (code, message).
+    asked (`was_asked`); `restarters`, `faults` and `unseen` (where restarters could not be sought) are
+    (code, message).
     """
 
     __slots__ = (
@@ -38,6 +39,7 @@ class Evidence(Record):
         "starts",
         "state",
         "supervised",
+        "unseen",
         "was_asked",
     )
 
@@ -54,6 +56,7 @@ class Evidence(Record):
         was_asked: bool = False,
         restarters: tuple[tuple[str, str], ...] = (),
         faults: tuple[tuple[str, str], ...] = (),
+        unseen: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.is_installed = is_installed
         self.state = state
@@ -65,6 +68,7 @@ class Evidence(Record):
         self.was_asked = was_asked
         self.restarters = restarters
         self.faults = faults
+        self.unseen = unseen
 
     @property
     def readings(self) -> tuple[Reading, ...]:
@@ -82,8 +86,8 @@ def gather_foreign(target: Target, *, thorough: bool = True) -> Evidence:
     if not target.is_judgeable:
         return Evidence(is_installed=False)
     if target.home and not os.path.isdir(target.home):
-        restarters = restarters_of(target, None) if thorough else ()
-        return Evidence(is_installed=False, restarters=restarters)
+        restarters, unseen = restarters_of(target, None) if thorough else ((), ())
+        return Evidence(is_installed=False, restarters=restarters, unseen=unseen)
     faults: list[tuple[str, str]] = []
     starts: tuple[float, ...] = ()
     try:
@@ -105,7 +109,7 @@ def gather_foreign(target: Target, *, thorough: bool = True) -> Evidence:
     evidence.is_installed = _is_installed(target, evidence)
     if thorough:
         alive = (process.pid for process in evidence.processes.values() if process.alive)
-        evidence.restarters = restarters_of(target, next(alive, None))
+        evidence.restarters, evidence.unseen = restarters_of(target, next(alive, None))
     return evidence
 
 

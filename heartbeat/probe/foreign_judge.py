@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Problems = tuple[tuple[str, str], ...]
 
+_DEAD = "pid_dead", "which does not run"
+_REUSED = "pid_reused", "which is another one by now"
 YOUNG = 30.0
 """A process younger than this has proved nothing yet."""
 
@@ -33,7 +35,8 @@ def judge_target(target: Target, evidence: Evidence, *, now: float, monotonic: f
         return Health("down", f"{name} cannot be judged", target=name, problems=target.problems)
     if not evidence.is_installed:
         problems = (*evidence.restarters, *target.problems)
-        return Health("absent", f"{name} is not installed", target=name, problems=problems)
+        summary = f"{name} is not installed"
+        return Health("absent", summary, target=name, problems=problems, unseen=evidence.unseen)
     main = find_main(evidence)
     if main is None:
         health = Health("down", f"{name} is down", problems=_missing(target, evidence), since=_last_sign(evidence, now))
@@ -45,7 +48,11 @@ def judge_target(target: Target, evidence: Evidence, *, now: float, monotonic: f
         health.summary = f"{name} is crash-looping, {flapping.message}"
         health.problems = (("flapping", flapping.message), *health.problems)
     service = judge_service(target, evidence, main)
-    health.problems = (*evidence.restarters, *service, *health.problems, *evidence.faults, *target.problems)
+    around = (*evidence.restarters, *service)
+    # Of what does not live, first why.
+    told = (*around, *health.problems) if health.is_live else (*health.problems, *around)
+    health.problems = (*told, *evidence.faults, *target.problems)
+    health.unseen = evidence.unseen
     if health.state == "up" and health.problems:
         health.state, health.since = "degraded", None
     if health.state == "degraded":
@@ -97,21 +104,26 @@ def _of_running(target: Target, evidence: Evidence, main: Process, now: float, m
 
 
 def _missing(target: Target, evidence: Evidence) -> Problems:
-    """Why no process can be found."""
-    found = []
+    """Why no process can be found: each reason once, with every file that gives it."""
+    found: list[tuple[str, str]] = []
+    paths: dict[tuple[str, str], list[str]] = {}
     for reading in evidence.readings:
         process = evidence.processes.get(reading.pid or 0)
         if reading.fault:
             found.append(reading.fault)
-        elif process is None:
-            found.append(("pid_missing", f"{reading.path} names no process"))
-        elif process.alive:
-            found.append(("pid_reused", f"{reading.path} names process {process.pid}, which is another one by now"))
-        else:
-            found.append(("pid_dead", f"{reading.path} names process {process.pid}, which does not run"))
+        elif process is not None:
+            reason = _REUSED if process.alive else _DEAD
+            paths.setdefault((reason[0], f"process {process.pid}, {reason[1]}"), []).append(reading.path)
+        elif not reading.is_touched:  # what only is touched names none, ever
+            paths.setdefault(("pid_missing", "no process"), []).append(reading.path)
+    for (code, what), places in paths.items():
+        found.append((code, f"{' and '.join(places)} name{'s' if len(places) == 1 else ''} {what}"))
     if target.state_file and evidence.state is None:
         found.append(("state_missing", f"there is no {target.state_file}"))
-    return tuple(found) or (("pid_missing", "nothing names a process of it"),)
+    is_said = any(
+        not (each.fault or each.pid) for each in evidence.supervised
+    )  # its unit, which has no process, is the reason
+    return tuple(found) if found or is_said else (("pid_missing", "nothing names a process of it"),)
 
 
 def _last_sign(evidence: Evidence, now: float) -> float | None:

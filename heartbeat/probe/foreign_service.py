@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from heartbeat.probe.watched import Target
 
+    Problems = tuple[tuple[str, str], ...]
+
 MANAGER = "launchd" if sys.platform == "darwin" else "systemd"
 
 
@@ -29,9 +31,10 @@ def is_supervised(target: Target) -> bool:
     return bool(_name_with(MANAGER, target))
 
 
-def restarters_of(target: Target, pid: int | None) -> tuple[tuple[str, str], ...]:
-    """What restarts the target, whose live process is *pid*, again and again: (code, message with what removes it)."""
+def restarters_of(target: Target, pid: int | None) -> tuple[Problems, Problems]:
+    """What restarts the target, whose live process is *pid*, and what could not be looked at: (code, message) each."""
     from heartbeat.probe.restarters import Subject, find_restarters  # here: only a thorough look searches for them
+    from heartbeat.probe.restarters.subject import NAMED, UNNAMED
 
     subject = Subject(
         units=[target.unit] if target.unit else [],
@@ -44,8 +47,10 @@ def restarters_of(target: Target, pid: int | None) -> tuple[tuple[str, str], ...
         is_default=target.is_usual,
         pid=pid,
         pid_files=[path for path in target.pid_file if "*" not in path],
+        kept=NAMED if _name_with(MANAGER, target) else UNNAMED,
     )
-    return tuple(restarter.problem for restarter in find_restarters(subject).restarters)
+    found = find_restarters(subject)
+    return tuple(restarter.problem for restarter in found.restarters), found.faults
 
 
 def _name_with(manager: str, target: Target) -> str:

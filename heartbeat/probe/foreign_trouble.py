@@ -69,6 +69,8 @@ def _idle(each: Supervised) -> tuple[str, str]:
     """A unit that its supervisor knows and that has no process."""
     shown = f"{each.unit} is {each.state}" + (f" ({each.sub or each.result})" if each.sub or each.result else "")
     ended = f", its last exit status was {each.exit_status}" if each.exit_status else ""
+    if each.manager == "launchd" and each.result:  # then it tells of no exit status
+        ended = f", its last process was ended by a signal ({plain(each.result)})"
     if each.state == "failed":
         return "unit_failed", f"{shown}{ended}; result: {each.result or 'unknown'}"
     code = "unit_waiting" if each.state == "activating" else "unit_inactive"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from heartbeat.probe.health import STATES, Health
-from heartbeat.probe.instants import text_of
+from heartbeat.probe.instants import local_of, text_of
 from heartbeat.pulse import PERIOD, plain
 from heartbeat.record import Record
 
@@ -38,16 +36,9 @@ def as_text(healths: Iterable[Health]) -> str:
 
 
 def _lines(health: Health) -> list[str]:
-    since = f" (since {_local(health.since)})" if health.since is not None and health.state != "absent" else ""
-    lines = [f"{health.state}: {health.summary}{since}"]
+    since = f" (since {local_of(health.since)})" if health.since is not None and health.state != "absent" else ""
+    lines = [f"{health.word}: {health.summary}{since}"]
     return [plain(line) for line in (*lines, *(f"  {code}: {message}" for code, message in health.problems))]
-
-
-def _local(at: float) -> str:
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(at))
-    except (ValueError, OverflowError, OSError):
-        return text_of(at)
 
 
 def as_json(healths: Sequence[Health], assertions: Sequence[Assertion], *, several: bool) -> str:
@@ -75,6 +66,7 @@ def _fields(health: Health) -> dict[str, object]:
     return {
         "target": health.target or _TARGET_ITSELF,
         "state": health.state,
+        "known": health.is_told,
         "live": health.is_live,
         "summary": health.summary,
         "since": None if health.since is None else text_of(health.since),
@@ -93,7 +85,7 @@ def as_nagios(healths: Sequence[Health], failures: Sequence[Assertion]) -> tuple
 
     An assertion that fails makes it critical, whatever the state.
     """
-    status = max((_BY_STATE.get(health.state, CRITICAL) for health in healths), key=_WORST_LAST.index)
+    status = max(map(_status_of, healths), key=_WORST_LAST.index)
     said = [_sentence(health) for health in healths]
     if failures:
         status = CRITICAL
@@ -101,6 +93,10 @@ def as_nagios(healths: Sequence[Health], failures: Sequence[Assertion]) -> tuple
     text = "; ".join(said).replace("|", "/")  # what follows a bar are numbers
     numbers = " ".join(number for health in healths for number in _numbers(health, several=len(healths) > 1))
     return plain(f"HEARTBEAT {_NAMES[status]} - {text} | {numbers}"), status
+
+
+def _status_of(health: Health) -> int:
+    return _BY_STATE.get(health.state, CRITICAL) if health.is_told else UNKNOWN
 
 
 def _sentence(health: Health) -> str:
@@ -130,7 +126,11 @@ def as_prometheus(healths: Sequence[Health], assertions: Sequence[Assertion]) ->
         "heartbeat_state",
         "gauge",
         "1 for the state that the evidence shows, 0 for the others",
-        [({**who, "state": state}, float(state == each.state)) for who, each in named for state in STATES],
+        [
+            ({**who, "state": state}, float(state == each.state and each.is_told))
+            for who, each in named
+            for state in STATES
+        ],
     )
     lines += _family(
         "heartbeat_live", "gauge", "Whether --assert-live holds", [(w, float(e.is_live)) for w, e in named]

@@ -7,7 +7,7 @@ import stat
 import time
 
 from heartbeat.probe.ground import LEDGER
-from heartbeat.probe.instants import seconds_of, span_of
+from heartbeat.probe.instants import local_of, seconds_of, span_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def _judge(ledger: sqlite3.Connection, job: str, age: float | None, now: float) 
     if ended is None:
         return f"its last good run has no time that can be read: {row[0]!r}"
     if ended > now:
-        return f"its last good run is dated {row[0]}, which is yet to come; was the clock set back?"
+        return f"its last good run is dated {local_of(ended)}, which is yet to come; was the clock set back?"
     limit = age if age is not None else _usual(ledger, job)
     if now - ended > limit:
-        return f"its last good run ended {row[0]}, {span_of(now - ended)} ago; it may be {span_of(limit)} old"
+        return f"its last good run ended {local_of(ended)}, {span_of(now - ended)} ago; it may be {span_of(limit)} old"
     return ""
 
 

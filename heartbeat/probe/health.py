@@ -8,6 +8,8 @@ STATES = ("absent", "flapping", "down", "stalled", "degraded", "up")
 """In their precedence: the first that the evidence shows is the state."""
 LIVE = ("up", "degraded", "absent")
 """The states in which `--assert-live` holds."""
+UNTOLD = "not_known"
+"""The code of the problem that whether it runs cannot be told."""
 
 
 class Health(Record):
@@ -15,7 +17,8 @@ class Health(Record):
 
     `problems` are (code, message); `since` is when the state began, in seconds since 1970, None where nothing tells;
     `target` is empty for heartbeat itself; `restarts` are what the supervisor counted, None when it was not asked;
-    `facts` are numbers that a monitor may want to draw, as (name, value).
+    `facts` are numbers that a monitor may want to draw, as (name, value). `unseen` is where its restarters could not be
+    looked for, as (code, message): no problem of the target.
     """
 
     __slots__ = (
@@ -29,6 +32,7 @@ class Health(Record):
         "state",
         "summary",
         "target",
+        "unseen",
         "uptime_seconds",
     )
 
@@ -46,6 +50,7 @@ class Health(Record):
         recent_starts: int = 0,
         restarts: int | None = None,
         facts: tuple[tuple[str, float], ...] = (),
+        unseen: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.state = state
         self.summary = summary
@@ -58,7 +63,18 @@ class Health(Record):
         self.recent_starts = recent_starts
         self.restarts = restarts
         self.facts = facts
+        self.unseen = unseen
 
     @property
     def is_live(self) -> bool:
         return self.state in LIVE
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the evidence tells the state; where it cannot be read, `down` only means: not known to live."""
+        return all(code != UNTOLD for code, _ in self.problems)
+
+    @property
+    def word(self) -> str:
+        """The state for people."""
+        return self.state if self.is_told else "unknown"

@@ -16,6 +16,14 @@ def text_of(at: float) -> str:
         return "an unknown instant"
 
 
+def local_of(at: float) -> str:
+    """For people: by this machine's clock on the wall, `2026-06-10 10:00:00 +0200`; UTC where that cannot be told."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(at))
+    except (ValueError, OverflowError, OSError):
+        return text_of(at)
+
+
 def seconds_of(text: str) -> float | None:
     """Seconds since 1970 of what `heartbeat.clock.to_text` wrote; None for anything else."""
     date, _, rest = text.partition("T")

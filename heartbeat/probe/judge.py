@@ -5,10 +5,11 @@ from __future__ import annotations
 from heartbeat.flapping import find_flapping
 from heartbeat.probe.health import Health
 from heartbeat.probe.holder import pid_of
-from heartbeat.probe.instants import seconds_of, span_of, text_of
-from heartbeat.probe.supervision import is_being_started, problems_of, unlogged_flapping
+from heartbeat.probe.instants import local_of, seconds_of, span_of
+from heartbeat.probe.judge_idle import judge_idle
+from heartbeat.probe.supervision import problems_of, unlogged_flapping
 from heartbeat.pulse import PERIOD
-from heartbeat.starts import asked_by_programs
+from heartbeat.starts import asked_by_programs, evidence_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ _AHEAD = 60.0
 _RECENT = 600.0
 _EARLIEST = 1_704_067_200.0  # 2024: a clock before that was never set
 _REQUESTS = 3
+"""So many starts within ten minutes that programs asked for, installing aside, are a restarter's work."""
 
 
 def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
@@ -37,7 +39,7 @@ def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
     if _is_absent(evidence):
         return Health("absent", "heartbeat was never started here")
     if evidence.holder is None:
-        health = _not_running(evidence, monotonic, now)
+        health = judge_idle(evidence, monotonic, now)
     elif not evidence.holder_alive:
         stranger = f"another program holds {evidence.lock_file}; `fuser {evidence.lock_file}` names it"
         health = Health(
@@ -45,7 +47,7 @@ def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
         )
     else:
         health = _running(evidence, monotonic, now)
-    flapping = find_flapping((start.at for start in evidence.starts if start.is_evidence), now)
+    flapping = find_flapping(evidence_of(evidence.starts), now)
     said = evidence.supervised
     flapping = flapping or unlogged_flapping(said, evidence.starts, monotonic=monotonic, now=now)
     if flapping is not None:
@@ -53,7 +55,12 @@ def judge_health(evidence: Evidence, *, monotonic: float, now: float) -> Health:
         health.summary = f"heartbeat flaps: {flapping.message}"
         health.problems = (("flapping", flapping.message), *health.problems)
     by_supervisor = problems_of(said, evidence.holder) if evidence.holder_alive else ()
-    health.problems += (*by_supervisor, *evidence.faults, *evidence.ground, *_of_clock(evidence, now))
+    health.problems += (
+        *by_supervisor,
+        *evidence.faults,
+        *evidence.ground,
+        *_of_clock(evidence, now, beats=health.state in ("up", "degraded")),
+    )
     if health.state == "up" and health.problems:
         health.state = "degraded"
     if health.state in ("up", "degraded") and health.problems:
@@ -68,60 +75,20 @@ def _is_absent(evidence: Evidence) -> bool:
     return evidence.holder is None and not traces
 
 
-# Nobody holds the lock
-
-
-def _not_running(evidence: Evidence, monotonic: float, now: float) -> Health:
-    sign = _last_sign(evidence, now)
-    since_sign = None if sign is None else now - sign
-    if is_being_started(evidence.supervised, monotonic=monotonic, since_sign=since_sign):
-        return Health("degraded", "heartbeat is being started", since=sign)
-    if evidence.is_installed and not evidence.starts and not evidence.pulse:
-        message = "it is installed as a service and never started; start it with `heartbeat start`"
-        return Health(
-            "down", "heartbeat is installed, but never started", problems=(("installed_not_started", message),)
-        )
-    start = "heartbeat start" if evidence.is_installed else "heartbeat run"
-    message = f"no process holds the lock; start it with `{start}`"
-    if any(code == "lock_unreadable" for code, _ in evidence.faults):
-        message = "no process is known to hold the lock, which cannot be read; ask as its owner, or as root"
-    problems = (("not_running", message), *_last_ending(evidence))
-    return Health("down", "heartbeat is down", problems=problems, since=sign)
-
-
-def _last_ending(evidence: Evidence) -> Problems:
-    if not evidence.starts:
-        return ()
-    last = evidence.starts[-1]
-    if not last.how:
-        return (("ended_lost", f"its last life, begun {text_of(last.at)}, ended without a word"),)
-    sender = f"; the signal came from {last.sender}" if last.sender else ""
-    return ((f"ended_{last.how}", f"its last life ended {text_of(last.ended_at)}: {last.ending or last.how}{sender}"),)
-
-
-def _last_sign(evidence: Evidence, now: float) -> float | None:
-    """When it was last known to live: since then it is down."""
-    last = evidence.starts[-1] if evidence.starts else None
-    pulse = evidence.pulse
-    signs = [last.ended_at, last.at] if last else []
-    signs.append((seconds_of(pulse.written_at) if pulse else None) or 0.0)
-    known = [at for at in signs if 0 < at <= now]
-    return max(known, default=None)
-
-
-# Somebody does
+# Somebody holds the lock
 
 
 def _running(evidence: Evidence, monotonic: float, now: float) -> Health:
     pulse, holder = evidence.pulse, evidence.holder or ""
     problems: Problems = ()
     doubt = _doubt(pulse, holder, monotonic)
-    if doubt is None and evidence.holder_stopped:
-        doubt = ("process_stopped", f"somebody stopped it (SIGSTOP); `kill -CONT {pid_of(holder)}` lets it go on")
+    stopped: Problems = ()
+    if evidence.holder_stopped:
+        stopped = (("process_stopped", f"somebody stopped it (SIGSTOP); `kill -CONT {pid_of(holder)}` lets it go on"),)
     if doubt is None and pulse is not None and pulse.wedged:
         doubt = ("worker_wedged", f"what should be done long ago still goes on: {pulse.wedged}; restart heartbeat")
-    if doubt is not None or pulse is None:
-        problems = (doubt,) if doubt else ()
+    if doubt is not None or stopped or pulse is None:
+        problems = (*stopped, doubt) if doubt else stopped  # why it does not beat before that it does not
         since = (seconds_of(pulse.written_at) if pulse else None) or _begun(evidence)
         return Health("stalled", "heartbeat runs but does not beat", problems=problems, pid=pid_of(holder), since=since)
     uptime = monotonic - pulse.started_monotonic
@@ -144,14 +111,20 @@ def _doubt(pulse: Pulse | None, holder: str, monotonic: float) -> tuple[str, str
     if pulse is None:
         return "pulse_missing", "a process holds the lock but there is no readable pulse"
     if not holder or pulse.owner != holder:
-        whose = f"the pulse is of {pulse.owner!r}, but {holder or 'a nameless process'!r} holds the lock"
-        return "pulse_foreign", whose
+        return "pulse_foreign", _whose(pid_of(pulse.owner), pid_of(holder))
     age = monotonic - pulse.monotonic
     if 0 <= age <= STALE_AFTER:
         return None
     if age < 0:
         return "pulse_future", f"the pulse was written {-age:.0f} s in the future"
     return "pulse_stale", f"the last pulse is {age:.0f} s old; one is due every {PERIOD:.0f} s"
+
+
+def _whose(beats: int | None, holds: int | None) -> str:
+    of = f"process {beats}" if beats else "a process that it does not name"
+    if beats and beats == holds:
+        return f"the pulse is of an earlier {of}, not of the one that holds the lock now; restart heartbeat"
+    return f"the pulse is of {of}, but {f'process {holds}' if holds else 'one without a name'} holds the lock"
 
 
 def _of_start(evidence: Evidence, uptime: float, now: float) -> Problems:
@@ -165,11 +138,22 @@ def _of_start(evidence: Evidence, uptime: float, now: float) -> Problems:
     last = evidence.starts[-1]
     if last.is_evidence and len(evidence.starts) > 1 and uptime < YOUNG:
         found.append(("just_restarted", f"it started {uptime:.0f} s ago, and nobody asked for that ({last.why})"))
-    requests = asked_by_programs(evidence.starts, now - _RECENT, now)
-    if len(requests) >= _REQUESTS:
-        names = ", ".join(sorted({start.by for start in requests})[:3])
-        found.append(("restart_requests", f"programs asked for {len(requests)} starts within 10 minutes: {names}"))
-    return tuple(found)
+    return (*found, *_of_requests(evidence, now))
+
+
+def _of_requests(evidence: Evidence, now: float) -> Problems:
+    """Programs that ask again and again; whoever installs it anew asks for no restart."""
+    asked = asked_by_programs(evidence.starts, now - _RECENT, now)
+    asked = sorted(
+        (start for start in asked if not start.by.startswith("heartbeat install ")), key=lambda each: each.at
+    )
+    if len(asked) < _REQUESTS:
+        return ()
+    ends = local_of(asked[-_REQUESTS].at + _RECENT)
+    who = "; ".join(dict.fromkeys(start.by for start in reversed(asked[-_REQUESTS:])))
+    message = f"programs asked for {len(asked)} starts within 10 minutes, the latest {local_of(asked[-1].at)}: {who}"
+    hint = f"take it out of that script or crontab; when no more come, this is over at {ends}"
+    return (("restart_requests", f"{message}; {hint}"),)
 
 
 def _overdue(pulse: Pulse) -> Problems:
@@ -179,18 +163,20 @@ def _overdue(pulse: Pulse) -> Problems:
     written, due = seconds_of(pulse.written_at), seconds_of(pulse.next_due_at)
     if written is None or due is None or written - due <= LATE:
         return ()
-    message = f"what was due {pulse.next_due_at} had not begun {span_of(written - due)} later; see `heartbeat jobs`"
+    message = f"what was due {local_of(due)} had not begun {span_of(written - due)} later; see `heartbeat jobs`"
     return (("overdue", message),)
 
 
-def _of_clock(evidence: Evidence, now: float) -> Problems:
+def _of_clock(evidence: Evidence, now: float, *, beats: bool) -> Problems:
     if now < _EARLIEST:
-        return (("clock_wrong", f"the clock of this machine says {text_of(now)}; set it"),)
+        return (("clock_wrong", f"the clock of this machine says {local_of(now)}; set it"),)
+    if beats:
+        return ()  # by the clock that only runs; what was dated before a clock was set back says nothing of today
     pulse = evidence.pulse
     dated = {"a start": max((start.at for start in evidence.starts), default=0.0)}
     for name in ("written_at", "started_at", "last_beat_at", "last_run_at"):
         dated["the pulse"] = max(dated.get("the pulse", 0.0), seconds_of(getattr(pulse, name, "")) or 0.0)
-    ahead = [f"{what} is dated {text_of(at)}, which is yet to come" for what, at in dated.items() if at > now + _AHEAD]
+    ahead = [f"{what} is dated {local_of(at)}, which is yet to come" for what, at in dated.items() if at > now + _AHEAD]
     return (("clock_wrong", "; ".join(ahead) + "; was the clock set back?"),) if ahead else ()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
+from heartbeat.folders import SYSTEM
 from heartbeat.probe.evidence import Evidence, gather
 from heartbeat.probe.health import Health
 from heartbeat.probe.judge import judge_health
@@ -15,19 +17,41 @@ if TYPE_CHECKING:
     from heartbeat.probe.supervisor import Supervised
 
 
-def examine(state: str, *, thorough: bool = False) -> Health:
+def examine(state: str, *, thorough: bool = False, home: str = "") -> Health:
     """The state now, of the installation that keeps its evidence in the folder *state*.
 
     Its supervisor, if there is one, is asked if *thorough*, and when the files alone do not show that all is well.
+    *home* is what `--home` was given: the commands of the problems name it, as they do that of the machine's own.
     """
+    health = _examine(state, thorough=thorough)
+    home = SYSTEM[0] if state == SYSTEM[1] else home
+    if home and health.problems:
+        from heartbeat.probe.naming import named  # here: what is well has no remedies
+
+        health.problems = tuple((code, named(message, home)) for code, message in health.problems)
+    return health
+
+
+def _examine(state: str, *, thorough: bool) -> Health:
     health, evidence = _look(state, None)
-    if evidence.marker is None or (not thorough and health.state == "up"):
+    marker = evidence.marker or _usual_marker(state, evidence)
+    if marker is None or (not thorough and health.state == "up"):
         return health
-    health, evidence = _look(state, _ask(state, evidence.marker))
+    health, _ = _look(state, _ask(state, marker))
     if any(code == "foreign_daemon" for code, _ in health.problems):
         # Between the two looks it may have been restarted.
-        health, _ = _look(state, _ask(state, evidence.marker))
+        health, _ = _look(state, _ask(state, marker))
     return health
+
+
+def _usual_marker(state: str, evidence: Evidence) -> Marker | None:
+    """Of the machine's own installation, which everybody may ask after, even who may not read its marker."""
+    if state != SYSTEM[1] or all(code != "marker_unreadable" for code, _ in evidence.faults):
+        return None
+    from heartbeat.marker import Marker
+
+    is_mac = sys.platform == "darwin"
+    return Marker("launchd" if is_mac else "systemd", "local.heartbeat" if is_mac else "heartbeat.service", "system")
 
 
 def _look(state: str, supervised: Supervised | None) -> tuple[Health, Evidence]:

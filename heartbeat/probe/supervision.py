@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from heartbeat.marker import Marker
     from heartbeat.probe.supervisor import Supervised
     from heartbeat.starts import Start
 
@@ -21,6 +22,11 @@ GRACE = 60.0
 _SLACK, _THROTTLE = 0.5, 60.0
 """Seconds by which the log may be before the supervisor on when a start was; and which launchd may wait after one."""
 _INVALID, _REFUSED = 4, 5
+
+
+def is_service(marker: Marker | None) -> bool:
+    """Whether a supervisor keeps it, so that `heartbeat start` starts it."""
+    return marker is not None and marker.manager != "none"
 
 
 def is_being_started(said: Supervised | None, *, monotonic: float, since_sign: float | None) -> bool:

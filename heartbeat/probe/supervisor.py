@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from heartbeat.ask import ask
+from heartbeat.ask import ask, launchctl, session
 from heartbeat.record import Record
 
 TYPE_CHECKING = False
@@ -84,7 +84,9 @@ def ask_supervisor(manager: str, unit: str, domain: str) -> Supervised | None:
 
 def _ask_systemd(unit: str, domain: str) -> Supervised | None:
     shown = f"--property={','.join(_SHOWN)}"
-    answer = ask(["systemctl", *_whose(domain), "show", "--no-pager", shown, "--", unit], _with_bus())
+    answer = ask(
+        ["systemctl", *_whose(domain), "show", "--no-pager", shown, "--", unit], {**session(os.environ), "LC_ALL": "C"}
+    )
     facts = dict(line.partition("=")[::2] for line in answer.text.splitlines())
     if answer.status != 0 or "LoadState" not in facts:
         return Supervised("systemd", unit, domain, fault=_fault(answer, "systemctl"))
@@ -111,13 +113,8 @@ def _whose(domain: str) -> list[str]:
     return ["--system"] if scope == "system" else ["--user", *([f"--machine={uid}@.host"] if uid else [])]
 
 
-def _with_bus() -> dict[str, str]:
-    # cron and ssh leave it out, and without it the user's manager is not found.
-    return {"XDG_RUNTIME_DIR": f"/run/user/{os.getuid()}", **os.environ, "LC_ALL": "C"}
-
-
 def _ask_launchd(label: str, domain: str) -> Supervised | None:
-    answer = ask(["launchctl", "print", f"{domain}/{label}"])
+    answer = ask([launchctl(os.environ), "print", f"{domain}/{label}"])
     if answer.status in (_NO_SUCH_JOB, _NO_SUCH_DOMAIN):
         return None
     # Only what is indented once is of the job itself.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,9 @@ __all__ = ["Found", "Manager", "Plan", "Scope", "Standing", "find_manager", "usu
 
 class Candidate(Manager, Protocol):
     """A manager that knows whether it can be had."""
+
+    system: str
+    """Where it is at home, as in `sys.platform`."""
 
     def why_not(self, scope: Scope) -> str:
         """What keeps this host from it; empty when nothing does."""
@@ -29,14 +33,16 @@ class Found:
 
 def find_manager(scope: Scope, environ: Mapping[str, str], kind: str = "") -> Found:
     """The supervisor that can keep a service in this scope now; with *kind* only that one will do."""
-    reasons = []
+    reasons = {}
     for candidate in _candidates(environ):
         if kind in ("", candidate.kind):
             reason = candidate.why_not(scope)
             if not reason:
                 return Found(candidate)
-            reasons.append(f"{candidate.kind}: {reason}")
-    return Found(None, tuple(reasons))
+            reasons[candidate.system] = f"{candidate.kind}: {reason}"
+    # That this is no Mac is news to nobody who does not sit before one.
+    here = [reason for system, reason in reasons.items() if system == sys.platform]
+    return Found(None, tuple(here or reasons.values()))
 
 
 def usual_manager(environ: Mapping[str, str]) -> Manager:

@@ -17,13 +17,26 @@ from heartbeat.service.acting import acting_for
 _LONGEST_NAME = 40
 
 
-def ask_for(home: Home, word: str, environ: Mapping[str, str]) -> None:
-    """Write down that the owner wants heartbeat to `install`, `start`, `restart` or `stop`; raises ServiceError."""
+_EVEN_SO = ("stop", "restart")
+
+
+def ask_for(home: Home, word: str, environ: Mapping[str, str], *, verb: str = "") -> None:
+    """Write down that the owner wants heartbeat to `install`, `start`, `restart` or `stop`; raises ServiceError.
+
+    *verb* is what they typed, when it is another. No error for a stop or a restart: a disk that is full or read-only
+    must not keep what runs from being ended.
+    """
+    if word in _EVEN_SO and not os.path.isdir(home.state):
+        return  # nothing runs there; a folder that root makes would be root's
     try:
         with acting_for(home.state):
             make_private(home.state)
-            write_intent(home.intent_file, word, who_asks(word, environ), time.time())
+            write_intent(home.intent_file, word, who_asks(verb or word, environ), time.time())
     except OSError as error:
+        if word in _EVEN_SO:
+            reason = f"cannot write in {home.state}: {error.strerror}"
+            print(f"heartbeat: {reason}; the log of starts will not say who asked for this", file=sys.stderr)
+            return
         raise ServiceError(
             f"cannot write in {home.state}: {error.strerror}; correct its owner, or make room"
         ) from error

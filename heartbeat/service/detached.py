@@ -62,15 +62,15 @@ class _Launched:
         os.waitpid(self.between, 0)
 
 
-def detach(home: Home, environ: Mapping[str, str], *, word: str = "start") -> Detached:
+def detach(home: Home, environ: Mapping[str, str], *, verb: str = "run --detach") -> Detached:
     """Start the daemon in the background, and return at its first beat.
 
-    *word* is what the owner asked for. Raises Refused when one runs already; when it does not stay, what its exit
+    *verb* is what the owner typed. Raises Refused when one runs already; when it does not stay, what its exit
     status stands for, with its last words.
     """
     if found := running(home):
         raise Refused(f"cannot start: process {found[0]} already runs heartbeat in {home.state}; stop it first")
-    ask_for(home, word, environ)
+    ask_for(home, "start", environ, verb=verb)
     log = home.log_file
     try:
         make_private(log.parent)

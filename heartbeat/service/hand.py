@@ -1,4 +1,4 @@
-"""A daemon that no supervisor keeps: who it is, and ending exactly it."""
+"""The daemon by its lock: who it is, and sending a signal to exactly it."""
 
 from __future__ import annotations
 
@@ -46,6 +46,24 @@ def end(home: Home, drain: timedelta) -> int | None:
 
     Raises Refused when it is another user's, ServiceError when it goes on.
     """
+    found = _tell(home, signal.SIGTERM, "stop")
+    if found is None:
+        return None
+    pid, holder = found
+    _wait(home, pid, holder, drain.total_seconds() + _GRACE)
+    return pid
+
+
+def ask_to_reload(home: Home) -> tuple[int, str] | None:
+    """Ask the daemon that holds the lock to read its configuration again; its pid and name, None when there is none.
+
+    Raises Refused when it is another user's.
+    """
+    return _tell(home, signal.SIGHUP, "reload")
+
+
+def _tell(home: Home, number: signal.Signals, verb: str) -> tuple[int, str] | None:
+    """Send a signal to the daemon that holds the lock, and to nobody else."""
     found = running(home)
     if found is None:
         return None
@@ -57,13 +75,12 @@ def end(home: Home, drain: timedelta) -> int | None:
             os.kill(pid, 0)
         except PermissionError:
             raise Refused(
-                f"cannot stop process {pid}: it is another user's; stop it as that user, or as root"
+                f"cannot {verb} process {pid}: it is another user's; {verb} it as that user, or as root"
             ) from None
         except ProcessLookupError:
-            return pid
-        send(peer, signal.SIGTERM)
-    _wait(home, pid, holder, drain.total_seconds() + _GRACE)
-    return pid
+            return found
+        send(peer, number)
+    return found
 
 
 def _wait(home: Home, pid: int, holder: str, seconds: float) -> None:

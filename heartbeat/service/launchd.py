@@ -10,16 +10,18 @@ import os
 import pwd
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from heartbeat.errors import ServiceError
+from heartbeat.errors import NotFound, ServiceError
 from heartbeat.marker import Marker
 from heartbeat.service.acting import acting_for
 from heartbeat.service.launchctl import Launchctl, Loaded
 from heartbeat.service.launchd_site import KIND, Site, cannot, domains, is_within
 from heartbeat.service.plan import Plan, Scope, Standing
-from heartbeat.service.plist import crash_log, differences, label_of, parse, read_plist, render, rot
+from heartbeat.service.planning import path_due
+from heartbeat.service.plist import crash_log, differences, label_of, parse, path_of, read_plist, render, rot
 
 _PROGRAM = "/bin/launchctl"
 
@@ -28,6 +30,7 @@ class Launchd:
     """Speaks through launchctl; *program*, or HEARTBEAT_LAUNCHCTL, puts another in its place."""
 
     kind = KIND
+    system = "darwin"
 
     def __init__(
         self,
@@ -86,8 +89,14 @@ class Launchd:
         # Never `disable`: it would outlive all of this, and forbid the next installation to start.
         for path in (site.file, crash_log(plan.home), plan.home.marker_file):
             if path.exists():
-                _remove(path)
-                done.append(f"removed {path}")
+                try:
+                    _remove(path)
+                except ServiceError as error:
+                    if path == site.file:
+                        raise
+                    done.append(str(error))  # what stands in the state keeps nothing alive
+                else:
+                    done.append(f"removed {path}")
         return tuple(done) or (f"nothing to do: {label_of(plan)} is not installed",)
 
     def start(self, plan: Plan) -> tuple[str, ...]:
@@ -144,7 +153,8 @@ class Launchd:
             return (str(error),)
         if installed is None:
             return () if site.marked is None else (f"{site.file} is gone; `heartbeat install` writes it anew",)
-        found = differences(installed, parse(render(plan, domain))) + rot(installed)
+        due = replace(plan, path=path_due(path_of(installed), plan.path))
+        found = differences(installed, parse(render(due, domain))) + rot(installed)
         target = site.target(domain)
         job = self._launchctl.loaded(target)
         if job and job.path != str(site.file):
@@ -159,9 +169,7 @@ class Launchd:
     def _installed(self, verb: str, plan: Plan) -> Site:
         site = self._site(plan)
         if not site.file.exists():
-            raise ServiceError(
-                f"cannot {verb} {label_of(plan)}: there is no {site.file}; `heartbeat install` writes it"
-            )
+            raise NotFound(f"cannot {verb} {label_of(plan)}: there is no {site.file}; `heartbeat install` writes it")
         return site
 
 

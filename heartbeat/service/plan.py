@@ -33,6 +33,8 @@ class Plan:
     """Beside PATH: how the daemon finds its folders, LANG; never a secret."""
     credentials: Mapping[str, str] = field(default_factory=dict)
     """Name -> path of the file that the supervisor hands over."""
+    is_owners: bool = False
+    """Its unit was written by the owner, not by `install`: started and stopped, never changed."""
     drain: timedelta = timedelta(seconds=2)
     """How long running scripts may take to finish when it is stopped."""
 

@@ -25,7 +25,8 @@ _LANG = "C.UTF-8"
 _FLEETING = ("/tmp", "/var/tmp", "/dev/shm", "/run/user", "/private/tmp", "/private/var/folders", "/var/folders")  # noqa: S108 - recognised, not used
 _CACHE = re.compile(r"/(?:[.]?cache|Caches)/(?:uv|pipx)/|/pipx/[.]cache/|/archive-v[0-9]+/")
 _LONGEST_SLUG = 30
-_OF_THE_SERVICE = ("install", "uninstall", "start", "stop", "restart", "status", "logs")
+_OF_THE_SERVICE = ("install", "uninstall", "start", "stop", "restart", "reload", "status", "logs", "check")
+_TYPED = re.compile(r"`heartbeat ([a-z][^`]*)`")
 
 
 def make_plan(home: Home, settings: Settings, environ: Mapping[str, str], *, scope: Scope, user: str = "") -> Plan:
@@ -69,19 +70,50 @@ def called(verb: str, home: Home, environ: Mapping[str, str], *, absolute: bool 
     words = [str(command_file()) if absolute else "heartbeat", *verb.split()]
     if scope_of(home) == "system" and words[1] in _OF_THE_SERVICE:
         words.append("--system")
-    elif scope_of(home) == "system" or name_of(home, environ) != "heartbeat":
+        return shlex.join(words)
+    own = _without_ours(environ)
+    if home == find_home(None, own):
+        return shlex.join(words)
+    if home == find_home(str(home.config), own):
         words[1:1] = ["--home", str(home.config)]
-    return shlex.join(words)
+        return shlex.join(words)
+    return " ".join([*_variables(home, own), shlex.join(words)])
+
+
+def addressed(text: str, home: Home, environ: Mapping[str, str]) -> str:
+    """A text with each `heartbeat VERB` in it as it is called for this installation."""
+
+    def typed(found: re.Match[str]) -> str:
+        return found[0] if "--system" in found[1] else f"`{called(found[1], home, environ)}`"
+
+    return _TYPED.sub(typed, text)
 
 
 def name_of(home: Home, environ: Mapping[str, str]) -> str:
     """`heartbeat` for the system's folders and the user's own; else with a slug that no other folder has."""
-    own = {name: value for name, value in environ.items() if not name.startswith("HEARTBEAT_")}
-    if home in (SYSTEM, find_home(None, own)):
+    config, state = real = _real(home)  # one folder may be reached by several names
+    if real in (_real(SYSTEM), _real(find_home(None, _without_ours(environ)))):
         return "heartbeat"
-    words = re.sub(r"[^a-z0-9]+", "-", home.config.name.lower())[:_LONGEST_SLUG].strip("-")
-    digest = hashlib.sha256(f"{home.config}\0{home.state}".encode()).hexdigest()[:6]
+    words = re.sub(r"[^a-z0-9]+", "-", os.path.basename(config).lower())[:_LONGEST_SLUG].strip("-")
+    digest = hashlib.sha256(os.fsencode(f"{config}\0{state}")).hexdigest()[:6]
     return "-".join(["heartbeat", *([words] if words else []), digest])
+
+
+def _real(home: Home) -> tuple[str, str]:
+    return os.path.realpath(home.config), os.path.realpath(home.state)
+
+
+def _without_ours(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if not name.startswith("HEARTBEAT_")}
+
+
+def _variables(home: Home, own: Mapping[str, str]) -> list[str]:
+    """The variables that an installation needs which no `--home` can name, as they are typed before a command."""
+    given: dict[str, str] = {}
+    for name, folder in home.environment().items():
+        if find_home(None, {**own, **given}).environment()[name] != folder:
+            given[name] = folder
+    return [f"{name}={shlex.quote(folder)}" for name, folder in given.items()]
 
 
 def clean_path(path: str) -> str:
@@ -94,6 +126,16 @@ def clean_path(path: str) -> str:
         folder for folder in folders if folder.isprintable() and not is_fleeting(folder) and os.path.isdir(folder)
     ]
     return ":".join(dict.fromkeys([*(lasting or _PATH.split(":")), str(command_file().parent)]))
+
+
+def path_due(there: str, wanted: str) -> str:
+    """The PATH that a service should have which has *there*: its own, while all folders of that are to be found.
+
+    Another shell, such as cron's, has another, and that is no fault of the service.
+    """
+    folders = there.split(":")
+    is_well = str(command_file().parent) in folders and all(map(os.path.isdir, folders))
+    return there if is_well else wanted
 
 
 def is_fleeting(path: str) -> bool:
@@ -114,10 +156,14 @@ def doubts(plan: Plan, environ: Mapping[str, str]) -> tuple[str, ...]:
     found = []
     program, prefix = plan.argv[0], sys.prefix
     if is_fleeting(program):
-        found.append(f"{program} lies where the system clears away; install heartbeat elsewhere (`pipx install`)")
+        found.append(
+            f"{program} lies where the system clears away; install heartbeat elsewhere"
+            " (`pipx install .` in its checkout)"
+        )
     elif _CACHE.search(f"{prefix}/"):
         found.append(
-            f"{prefix} is a cache (of `uvx` or `pipx run`) that may be cleared; use `uv tool install` or `pipx install`"
+            f"{prefix} is a cache (of `uvx` or `pipx run`) that may be cleared;"
+            " use `uv tool install .` or `pipx install .` in the checkout"
         )
     if os.geteuid() == 0 and plan.scope == "user":
         found.append("it runs as root; for a service of the machine: `heartbeat install --system --as USER`")

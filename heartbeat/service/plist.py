@@ -92,6 +92,13 @@ def differences(installed: Mapping[str, Any], wanted: Mapping[str, Any]) -> list
     return [difference for difference in found if difference]
 
 
+def path_of(installed: Mapping[str, Any]) -> str:
+    """Its PATH; an empty text when it has none."""
+    environment = installed.get(_ENVIRONMENT)
+    path = environment.get("PATH") if isinstance(environment, dict) else None
+    return str(path or "")
+
+
 def rot(installed: Mapping[str, Any]) -> list[str]:
     """What the installed file names that is no longer there."""
     found = []
@@ -99,9 +106,7 @@ def rot(installed: Mapping[str, Any]) -> list[str]:
     program = arguments[0] if isinstance(arguments, list) and arguments else ""
     if isinstance(program, str) and program and not os.access(program, os.X_OK):
         found.append(f"the interpreter that it starts, {program}, is gone or cannot be executed")
-    environment = installed.get(_ENVIRONMENT)
-    path = environment.get("PATH") if isinstance(environment, dict) else None
-    gone = [folder for folder in str(path or "").split(":") if folder and not os.path.isdir(folder)]
+    gone = [folder for folder in path_of(installed).split(":") if folder and not os.path.isdir(folder)]
     if gone:
         found.append(f"its PATH names folders that are gone: {', '.join(gone)}")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from signal import Signals
+
 _RESULTS = {
     "success": ("it ended by itself", "`heartbeat start` starts it again"),
     "protocol": ("it ended before it said that it was ready", "`heartbeat logs` shows why"),
@@ -25,7 +27,7 @@ _STATUSES = {
     "200": ("its folder cannot be entered", "see to the home folder of its user"),
     "203": (
         "its interpreter cannot be run by that user, or is gone",
-        "install heartbeat where that user may go, then `heartbeat install`",
+        "install heartbeat where that user may go, on no mount with noexec, then `heartbeat install`",
     ),
     "217": ("its user does not exist, or cannot be taken on", "`heartbeat install --system --as USER` names another"),
     "226": (
@@ -34,6 +36,7 @@ _STATUSES = {
     ),
     "243": ("a credential could not be handed over", "look at [service] credentials"),
 }
+_NUMBERS = {str(int(each)): each.name.removeprefix("SIG") for each in Signals}
 _ANY_STATUS = "it ended with exit status {status}", "`heartbeat logs` shows why"
 _ANY_SIGNAL = "it was killed by {status}", "`heartbeat logs` shows what came before"
 
@@ -44,5 +47,15 @@ def in_words(result: str, status: str) -> tuple[str, str]:
         return _STATUSES[status]
     if result in _RESULTS:
         return _RESULTS[result]
-    what, remedy = _ANY_SIGNAL if result == "signal" else _ANY_STATUS
+    if result == "signal":
+        what, remedy = _ANY_SIGNAL
+        return what.format(status=_signal(status)), remedy
+    what, remedy = _ANY_STATUS
     return what.format(status=status or "unknown"), remedy
+
+
+def _signal(status: str) -> str:
+    """Its name, which systemd gives as such to a unit, and as a number when it is asked."""
+    if status not in _NUMBERS:
+        return status if status not in ("", "0") else "a signal"
+    return _NUMBERS[status]

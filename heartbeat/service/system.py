@@ -33,9 +33,11 @@ def prepare(home: Home, name: str) -> tuple[str, ...]:
     user = find_user(name)
     for folder in (home.state, home.cache):
         if folder.exists() and (owner := folder.stat().st_uid) != user.pw_uid:
+            other = _name_of(owner)
+            whose = f"{other!r}" if other else f"the user {owner}, who is no more on this machine"
+            instead = f", or install with `--as {other}`" if other else ""
             raise Refused(
-                f"cannot install as {name!r}: {folder} belongs to {_name_of(owner)!r};"
-                f" run `chown -R {name}: {folder}`, or install with `--as {_name_of(owner)}`"
+                f"cannot install as {name!r}: {folder} belongs to {whose}; run `chown -R {name}: {folder}`{instead}"
             )
     _try_to_run(user)
     done = [_make(folder, 0o700, user) for folder in (home.state, home.cache)]
@@ -101,12 +103,14 @@ def _try_to_run(user: pwd.struct_passwd) -> None:
     if failed:
         raise ServiceError(
             f"cannot run {sys.executable} as {user.pw_name!r}: {said or 'it says nothing'};"
-            " install heartbeat where they can read it, such as `sudo pipx install --global heartbeat`"
+            " install heartbeat where they can read it, such as, from its checkout:"
+            " `sudo python3 -m venv /opt/heartbeat && sudo /opt/heartbeat/bin/pip install .`"
         )
 
 
 def _name_of(uid: int) -> str:
+    """Empty for a user that was removed: a number is no name for `--as`."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return str(uid)
+        return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from heartbeat.errors import ServiceError
 from heartbeat.service.plan import Scope
 
 _SHORT, _LINES = 10.0, 12
+_USUAL = "/usr/bin:/bin:/usr/sbin:/sbin:/run/current-system/sw/bin"
 BOOTED, RUNTIME = Path("/run/systemd/system"), Path("/run/user")
 _FACTS = (
     "LoadState",
@@ -57,6 +59,8 @@ class Systemctl:
         if self._scope == "user" and not (self._folder and os.path.exists(f"{self._folder}/systemd/private")):
             name = own_name()
             if os.geteuid() == 0:
+                if owner := _whose_home(self._environ):
+                    return f"root asks in the folders of {owner}; ask as {owner}, without sudo"
                 return "root has no user manager of its own; use `heartbeat install --system --as USER`"
             return (
                 f"there is no user manager for {name}: nobody of that name is logged in, and it does not linger; "
@@ -72,8 +76,15 @@ class Systemctl:
             raise ServiceError(f"cannot ask systemd about {unit}: {_reason(answer)}; see that `systemctl` works here")
         return found
 
+    def folders(self) -> tuple[str, ...]:
+        """Where the manager looks for units; none when it does not say."""
+        answer = self.ask("show", "--property", "UnitPath", seconds=_SHORT)
+        found = [line.removeprefix("UnitPath=") for line in answer.text.splitlines() if line.startswith("UnitPath=")]
+        return tuple(found[0].split()) if answer.status == 0 and found else ()
+
     def ask(self, *words: str, seconds: float) -> Answer:
-        return ask([*self._words, *words], self._environ, seconds=seconds)
+        program, *rest = self._words
+        return ask([_program(program), *rest, *words], self._environ, seconds=seconds)
 
     def tell(self, *words: str, seconds: float = 30.0) -> None:
         """Have the manager do something; raises ServiceError with its own words."""
@@ -94,7 +105,7 @@ class Systemctl:
     def last_lines(self, unit: str) -> str:
         """What its journal ends with; an empty text when it cannot be read."""
         argv = [*self.journal(unit), "--no-pager", "--output=cat", f"--lines={_LINES}", "--quiet"]
-        answer = ask(argv, self._environ, seconds=_SHORT)
+        answer = ask([_program(argv[0]), *argv[1:]], self._environ, seconds=_SHORT)
         return answer.text.strip() if answer.status == 0 else ""
 
 
@@ -111,6 +122,15 @@ def own_name() -> str:
         return str(os.geteuid())
 
 
+def _whose_home(environ: Mapping[str, str]) -> str:
+    """Whose HOME root has kept (`sudo -E`); an empty text when it is root's own."""
+    try:
+        uid = os.stat(environ.get("HOME") or "/root").st_uid
+        return pwd.getpwuid(uid).pw_name if uid != 0 else ""
+    except (OSError, KeyError):
+        return ""
+
+
 def _own_folder(environ: Mapping[str, str], runtime: Path) -> str:
     """The runtime folder of the user who asks; an empty text when there is none."""
     for folder in (environ.get("XDG_RUNTIME_DIR", ""), str(runtime / str(os.geteuid()))):
@@ -120,6 +140,11 @@ def _own_folder(environ: Mapping[str, str], runtime: Path) -> str:
         except OSError:
             continue
     return ""
+
+
+def _program(name: str) -> str:
+    """Where it lies, also when PATH is empty, or names other folders only."""
+    return shutil.which(name) or shutil.which(name, path=_USUAL) or name
 
 
 def _reason(answer: Answer) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from heartbeat.errors import ServiceError
+from heartbeat.errors import NotFound, ServiceError
 from heartbeat.marker import Marker
 from heartbeat.service import unit_files
+from heartbeat.service.credentials import usable
+from heartbeat.service.ownership import refuse_stranger, stranger
 from heartbeat.service.plan import Plan, Scope, Standing
+from heartbeat.service.planning import path_due
 from heartbeat.service.results import in_words
 from heartbeat.service.systemctl import BOOTED, RUNTIME, Systemctl, lingers, own_name
 from heartbeat.service.systemd_site import (
@@ -19,14 +23,12 @@ from heartbeat.service.systemd_site import (
     occasion,
     refuse_private_folders,
     refuse_without_rights,
-    stop_seconds,
     unit_of,
     user_folder,
 )
+from heartbeat.service.systemd_steps import bring_up, refused_settings, take_down, write_units
 from heartbeat.service.unit_text import alarm_text, service_text
 
-_PATIENCE = 120.0
-"""Seconds for which a start is waited for; it goes on all the same."""
 _STATES = {"active": "running", "reloading": "running", "activating": "starting", "failed": "failed"}
 
 
@@ -34,6 +36,7 @@ class Systemd:
     """Implements Manager; see there. *booted* and *runtime* are where systemd shows that it runs, and for whom."""
 
     kind: str = "systemd"
+    system = "linux"
 
     def __init__(
         self, environ: Mapping[str, str] | None = None, booted: Path = BOOTED, runtime: Path = RUNTIME
@@ -47,7 +50,7 @@ class Systemd:
         return self._ctl(scope).why_not()
 
     def files(self, plan: Plan) -> Mapping[Path, str]:
-        folder = self._folder(plan.scope)
+        folder, plan = self._folder(plan.scope), replace(plan, credentials=usable(plan))
         return {
             folder / unit_of(plan): service_text(plan, home_of(plan)),
             folder / f"{plan.name}-alarm@.service": alarm_text(plan),
@@ -59,30 +62,34 @@ class Systemd:
     def install(self, plan: Plan) -> tuple[str, ...]:
         ctl, unit, files = self._usable(plan, change=True), unit_of(plan), self.files(plan)
         refuse_private_folders(plan)
-        if self._is_masked(plan, ctl.facts(unit)):
+        facts, file = ctl.facts(unit), self._file(plan)
+        refuse_stranger("install", plan, file, facts)
+        if self._is_masked(plan, facts):
             raise ServiceError(
                 f"cannot install {unit}: it is masked; `systemctl {ctl.option}unmask {unit}`, then again"
             )
-        changed = unit_files.write_changed(files)
-        if changed or ctl.facts(unit)["NeedDaemonReload"] == "yes":
-            ctl.tell("daemon-reload")
+        changed = write_units(ctl, file, files)
         facts = ctl.facts(unit)
-        self._refuse_other_file(plan, facts)
         done = [f"wrote {path}" for path in changed]
         if facts["UnitFileState"] != "enabled":
             ctl.tell("enable", unit)
             done.append(f"enabled {unit}: it comes up with {occasion(plan)}")
         is_running = facts["ActiveState"] == "active"
         if not is_running or any(path.name == unit for path in changed):
-            done += self._bring_up(plan, ctl, "restart" if is_running else "start")
+            done += bring_up(plan, ctl, "restart" if is_running else "start")
         return (*(done or [f"{unit} is installed as it should be, and running"]), *self.notes(plan))
 
     def uninstall(self, plan: Plan) -> tuple[str, ...]:
         ctl, unit, folder, done = self._ctl(plan.scope), unit_of(plan), self._folder(plan.scope), []
         refuse_without_rights(plan)
         reason = ctl.why_not()
-        if not reason and ctl.facts(unit)["LoadState"] != "not-found":
-            done += self._end(plan, ctl)
+        facts = {} if reason else ctl.facts(unit)
+        refuse_stranger("uninstall", plan, self._file(plan), facts)
+        is_running = facts.get("ActiveState", "inactive") not in ("inactive", "failed")
+        if not is_running and self._is_masked(plan, facts) and not (folder / f"{plan.name}-alarm@.service").exists():
+            return (f"{unit} was not installed; that it is masked stays as it is",)
+        if is_running or facts.get("LoadState", "not-found") != "not-found":
+            done += take_down(plan, ctl)
             ctl.ask("disable", unit, seconds=KILLING)  # refused for a unit that is masked; the link goes below
         gone = unit_files.remove(dict.fromkeys((folder / unit, folder / f"{plan.name}-alarm@.service"), ""))
         done += [f"removed {path}" for path in gone]
@@ -101,13 +108,18 @@ class Systemd:
         ctl = self._installed(plan)
         if ctl.facts(unit_of(plan))["ActiveState"] == "active":
             return (f"{unit_of(plan)} runs already",)
-        return tuple(self._bring_up(plan, ctl, "start"))
+        return tuple(bring_up(plan, ctl, "start"))
 
     def stop(self, plan: Plan) -> tuple[str, ...]:
-        return tuple(self._end(plan, self._installed(plan))) or (f"{unit_of(plan)} was not running",)
+        ctl, unit = self._usable(plan, change=True), unit_of(plan)
+        facts = ctl.facts(unit)
+        refuse_stranger("stop", plan, self._file(plan), facts)
+        if facts["ActiveState"] == "inactive":  # what runs can be stopped, also when it is masked or its file is gone
+            self._installed(plan)
+        return tuple(take_down(plan, ctl)) or (f"{unit} was not running",)
 
     def restart(self, plan: Plan) -> tuple[str, ...]:
-        return tuple(self._bring_up(plan, self._installed(plan), "restart"))
+        return tuple(bring_up(plan, self._installed(plan), "restart"))
 
     def status(self, plan: Plan) -> Standing:
         ctl = self._ctl(plan.scope)
@@ -116,11 +128,16 @@ class Systemd:
         facts = ctl.facts(unit_of(plan))
         if facts["LoadState"] == "not-found" and facts["ActiveState"] == "inactive":
             return Standing("not installed")
-        words = [f"{facts['ActiveState']} ({facts['SubState']})", facts.get("StatusText", "")]
+        if reason := stranger(plan, self._file(plan), facts):
+            return Standing("not installed", reason)
+        # Of a daemon that is gone systemd keeps what it said last.
+        said = facts.get("StatusText", "") if facts["MainPID"] not in ("", "0") else ""
+        words = [f"{facts['ActiveState']} ({facts['SubState']})", said]
         if facts["Result"] != "success":
             words.append(in_words(facts["Result"], facts["ExecMainStatus"])[0])
         if self._is_masked(plan, facts):
             words.append("masked: it cannot be started")
+        words.append(refused_settings(ctl, unit_of(plan), facts))
         pid, restarts = facts["MainPID"], facts["NRestarts"]
         return Standing(
             _STATES.get(facts["ActiveState"], "stopped"),  # type: ignore[arg-type] # the values are of that type
@@ -133,10 +150,13 @@ class Systemd:
     def logs(self, plan: Plan, *, lines: int, follow: bool) -> tuple[str, ...]:
         unit = unit_of(plan)
         argv = self._ctl(plan.scope).journal(unit, f"{plan.name}-alarm@{unit}.service")
-        return (*argv, f"--lines={lines}", *(["--follow"] if follow else []))
+        # Who can read it need not be told each time how others could.
+        quiet = ["--quiet"] if self._ctl(plan.scope).last_lines(unit) else []
+        return (*argv, *quiet, f"--lines={lines}", *(["--follow"] if follow else []))
 
     def drift(self, plan: Plan) -> tuple[str, ...]:
-        files = self.files(plan)
+        there = unit_files.path_there(self._file(plan))
+        files = self.files(replace(plan, path=path_due(there, plan.path)))
         if not any(os.path.lexists(path) for path in files):
             return ()
         ctl, unit = self._ctl(plan.scope), unit_of(plan)
@@ -144,13 +164,15 @@ class Systemd:
         if self._is_masked(plan, facts):
             return (f"{unit} is masked, so it cannot be started; `systemctl {ctl.option}unmask {unit}`",)
         found = [each for path, text in files.items() for each in unit_files.differences(path, text)]
+        if unit_files.path_there(alarm := list(files)[-1]) == there:  # the service's: told once
+            found = [each for each in found if not each.startswith(f"{alarm}: Service Environment PATH:")]
         if facts and facts["UnitFileState"] != "enabled":
             found.append(f"{unit} is not enabled: it does not come up with {occasion(plan)}")
         if facts.get("NeedDaemonReload") == "yes":
-            reload = f"`systemctl {ctl.option}daemon-reload`"
-            found.append(
-                f"{unit} was changed on disk, and systemd has not read it yet; {reload}, then `heartbeat restart`"
-            )
+            remedy = f"`systemctl {ctl.option}daemon-reload`, then `heartbeat restart`"
+            if found:
+                remedy = "`heartbeat install` writes it anew and has it read"
+            found.append(f"{unit} was changed on disk, and systemd has not read it yet; {remedy}")
         return tuple(found)
 
     def notes(self, plan: Plan) -> tuple[str, ...]:
@@ -173,6 +195,9 @@ class Systemd:
     def _folder(self, scope: Scope) -> Path:
         return SYSTEM_FOLDER if scope == "system" else user_folder(self._environ)
 
+    def _file(self, plan: Plan) -> Path:
+        return self._folder(plan.scope) / unit_of(plan)
+
     def _usable(self, plan: Plan, *, change: bool) -> Systemctl:
         ctl = self._ctl(plan.scope)
         if reason := ctl.why_not():
@@ -184,46 +209,12 @@ class Systemd:
     def _installed(self, plan: Plan) -> Systemctl:
         ctl, unit = self._usable(plan, change=True), unit_of(plan)
         facts = ctl.facts(unit)
+        refuse_stranger("use", plan, self._file(plan), facts)
         if facts["LoadState"] == "not-found":
-            raise ServiceError(f"cannot find the service {unit}: it is not installed; `heartbeat install` does that")
+            raise NotFound(f"cannot find the service {unit}: systemd knows no such unit; `heartbeat install` writes it")
         if self._is_masked(plan, facts):
             raise ServiceError(f"cannot use {unit}: it is masked; `systemctl {ctl.option}unmask {unit}`, then again")
         return ctl
 
     def _is_masked(self, plan: Plan, facts: Mapping[str, str]) -> bool:
-        file = self._folder(plan.scope) / unit_of(plan)
-        return facts.get("LoadState") == "masked" or os.path.realpath(file) == os.devnull
-
-    def _refuse_other_file(self, plan: Plan, facts: Mapping[str, str]) -> None:
-        file, read = self._folder(plan.scope) / unit_of(plan), facts["FragmentPath"]
-        if os.path.realpath(read) != os.path.realpath(file):
-            instead = f"it has {read}" if read else "it finds none"
-            raise ServiceError(
-                f"cannot install {unit_of(plan)}: systemd does not read {file}; {instead}. "
-                "Remove what stands in its way, or set XDG_CONFIG_HOME as the user manager has it"
-            )
-
-    def _bring_up(self, plan: Plan, ctl: Systemctl, verb: str) -> list[str]:
-        """Start or restart it, and wait until it says that it is ready."""
-        unit = unit_of(plan)
-        # What ran into the start limit would be refused, though its owner asks for it.
-        ctl.ask("reset-failed", unit, seconds=KILLING)
-        answer = ctl.ask(verb, unit, seconds=_PATIENCE + (stop_seconds(plan) if verb == "restart" else 0))
-        facts = ctl.facts(unit)
-        if answer.status == 0 and facts["ActiveState"] == "active":
-            return [f"{verb}ed {unit}: process {facts['MainPID']}"]
-        if answer.status is None and facts["ActiveState"] == "activating" and facts["SubState"] != "auto-restart":
-            return [f"{unit} is still starting after {_PATIENCE:g} s; `heartbeat status` says how far it is"]
-        what, remedy = in_words(facts["Result"], facts["ExecMainStatus"])
-        lines = ctl.last_lines(unit) or " ".join(answer.text.split()) or answer.fault
-        raise ServiceError(f"cannot {verb} {unit}: {what}; {remedy}. Its last lines:\n{lines}")
-
-    def _end(self, plan: Plan, ctl: Systemctl) -> list[str]:
-        unit = unit_of(plan)
-        before = ctl.facts(unit)["ActiveState"]
-        answer = ctl.ask("stop", unit, seconds=stop_seconds(plan))
-        after = ctl.facts(unit)["ActiveState"]
-        if after not in ("inactive", "failed"):
-            reason = answer.fault or " ".join(answer.text.split()) or f"it is {after}"
-            raise ServiceError(f"cannot stop {unit}: {reason}; `heartbeat logs` shows what it is at")
-        return [] if before == after else [f"stopped {unit}"]
+        return facts.get("LoadState") == "masked" or os.path.realpath(self._file(plan)) == os.devnull

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from heartbeat.errors import ServiceError
 from heartbeat.service.plan import Plan
+from heartbeat.service.systemctl import lingers, own_name
 from heartbeat.service.unit_text import SLACK
 
 SYSTEM_FOLDER = Path("/etc/systemd/system")
@@ -30,7 +31,8 @@ def unit_of(plan: Plan) -> str:
 
 
 def occasion(plan: Plan) -> str:
-    return "the machine" if plan.scope == "system" else "your first login"
+    """When it comes up by itself."""
+    return "the machine" if plan.scope == "system" or lingers(own_name()) else "your first login"
 
 
 def stop_seconds(plan: Plan) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import tempfile
@@ -24,8 +25,16 @@ def write_changed(files: Mapping[Path, str]) -> tuple[Path, ...]:
             path.parent.mkdir(parents=True, exist_ok=True)
             _replace(path, files[path])
         except OSError as error:
-            raise ServiceError(f"cannot write {path}: {error.strerror}; correct that folder's permissions") from error
+            raise ServiceError(f"cannot write {path}: {error.strerror}; {_remedy(error)}") from error
     return changed
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "free space there"
+    if error.errno == errno.EROFS:
+        return "have that disk mounted for writing"
+    return "correct that folder's permissions"
 
 
 def read(path: Path) -> str | None:
@@ -76,6 +85,12 @@ def differences(path: Path, wanted: str) -> tuple[str, ...]:
     if program and not os.access(program, os.X_OK):
         found.append(f"{path}: Service ExecStart: the interpreter {program} is gone, or cannot be run")
     return tuple(found)
+
+
+def path_there(path: Path) -> str:
+    """The PATH that a unit sets; an empty text when there is none."""
+    value = directives(read(path) or "").get(("Service", "Environment PATH"), ("",))[-1]
+    return value.strip('"').partition("=")[2].replace("%%", "%")
 
 
 def program_of(command: str) -> str:

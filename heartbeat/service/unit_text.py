@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import timedelta
 
@@ -20,7 +21,8 @@ SLACK = timedelta(seconds=10)
 _BARE = re.compile(r"[A-Za-z0-9_./:@+=,-]+")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _CREDENTIAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_USER = re.compile(r"[a-z_][a-z0-9_-]*[$]?", re.IGNORECASE)
+# What systemd takes in User= (VALID_USER_RELAX), but no blanks: also `ann.b`, `ann@example.org`, `DOMAIN\\ann`.
+_USER = re.compile(r"(?![-.]|[0-9]+$)[\w.@+\\-]+[$]?")
 
 
 def service_text(plan: Plan, home: str = "") -> str:
@@ -31,7 +33,7 @@ def service_text(plan: Plan, home: str = "") -> str:
         "run": exec_line(plan.argv),
         "ended": exec_line((*command, "ended")),
         "stop_seconds": str(math.ceil((plan.drain + SLACK).total_seconds())),
-        "home": quoted(home) if home else "",
+        "home": quoted(f"-{home}") if home else "",
         "folders": _folders(plan),
     }
     return _filled(template, _shared(plan) | places)
@@ -135,15 +137,31 @@ def _read(name: str) -> str:
 
 
 def _filled(template: str, places: Mapping[str, str]) -> str:
-    lines = []
-    for line in template.splitlines():
+    lines: list[str] = []
+    given = template.splitlines()
+    for line, following in zip(given, [*given[1:], ""], strict=True):
         filled = _PLACEHOLDER.sub(lambda place: places[place[1]], line)
         if filled or not line:
             lines.append(filled)
+        elif not _PLACEHOLDER.fullmatch(following):
+            # The reason for a directive that is not there.
+            while lines and lines[-1].startswith("#"):
+                lines.pop()
     return "\n".join([*lines, ""])
 
 
 def _one_line(text: str) -> str:
-    if not text.isprintable():
-        raise Invalid(f"cannot write {text!r} into a unit: it holds a line end or another control character")
+    for character in text:
+        # Blanks of other widths are no line ends to systemd, and it takes them as they are.
+        if not character.isprintable() and unicodedata.category(character) != "Zs":
+            raise Invalid(f"cannot write {text!r} into a unit: it holds {_named(character)}; use a name without it")
     return text
+
+
+def _named(character: str) -> str:
+    code, kind = f"U+{ord(character):04X}", unicodedata.category(character)
+    if kind == "Cs":
+        return "a byte that is not UTF-8"
+    if kind == "Cc":
+        return f"a line end or another control character ({code})"
+    return unicodedata.name(character, f"the character {code}")

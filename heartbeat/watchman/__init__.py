@@ -5,7 +5,20 @@ It asks nothing of the daemon or its ledger: either may be what is broken.
 
 from heartbeat.watchman.looking import Looker
 from heartbeat.watchman.notebook import Notebook, places_of
-from heartbeat.watchman.rounds import Outcome, Told, Watchman, Ways, take_note
+from heartbeat.watchman.rounds import Outcome, Told, Watchman, Ways, held, take_note
 from heartbeat.watchman.sending import bounded
+from heartbeat.watchman.wording import Manner
 
-__all__ = ["Looker", "Notebook", "Outcome", "Told", "Watchman", "Ways", "bounded", "places_of", "take_note"]
+__all__ = [
+    "Looker",
+    "Manner",
+    "Notebook",
+    "Outcome",
+    "Told",
+    "Watchman",
+    "Ways",
+    "bounded",
+    "held",
+    "places_of",
+    "take_note",
+]

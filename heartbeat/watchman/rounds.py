@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Any
 
 from heartbeat.clock import to_text
 from heartbeat.model import Message, MessageKind, MessageState, Urgency
 from heartbeat.ports import Channel
 from heartbeat.probe import Health
-from heartbeat.transitions import RED, Memory, due, is_news, look, with_told
+from heartbeat.transitions import RED, Memory, due, held_until, is_news, look, with_told
 from heartbeat.watchman.looking import Examine, Looker
 from heartbeat.watchman.notebook import Notebook
 from heartbeat.watchman.sending import send_all
-from heartbeat.watchman.wording import Matter, words
+from heartbeat.watchman.wording import Manner, Matter, words
+from heartbeat.watchman.wording import untold as untold_of
 
 _HOUR, _TOLD_UNKEPT = 3600, 300
 """Seconds; with a memory that nothing keeps, all is told in the first of each hour only, or it would be each round."""
@@ -28,16 +29,10 @@ class Ways:
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
     """Those that take such messages."""
-    zone: tzinfo = UTC
+    manner: Manner = field(default_factory=Manner)
     on: tuple[str, ...] = RED
     quiet_until: Callable[[datetime], datetime | None] = lambda _: None
     """Until when nothing is to be told; None: now is well."""
-    command: str = "heartbeat"
-    """How this installation is called at a terminal."""
-
-    def words(self, matter: Matter, now: datetime) -> tuple[str, str]:
-        """Title and body of what there is to tell."""
-        return words(matter, now, self.zone, self.command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +54,10 @@ class Outcome:
     """The title of what settled in this round, by target."""
     told: tuple[Told, ...] = ()
     held_until: datetime | None = None
+    untold: Mapping[str, str] = field(default_factory=dict)
+    """Why nobody is told of what was seen, by target, where it is not settled."""
+    held: Mapping[str, datetime] = field(default_factory=dict)
+    """Until when a target that is red and comes and goes is not called up, however it looks."""
     notes: tuple[str, ...] = ()
     """What went wrong with the watch itself."""
 
@@ -89,15 +88,28 @@ class Watchman:
         # Before anybody is told: what cannot be remembered would be told again and again.
         is_kept = self._notebook.write(after, seconds)
         matters = {name: Matter(name, after[name], health) for name, health in healths.items()}
-        told, held_until = self._tell(matters, ways, now, is_kept=is_kept)
+        told, quiet_until = self._tell(matters, ways, now, is_kept=is_kept)
         for each in told:
             if not each.error:
                 after[each.target] = with_told(after[each.target], each.channel)
         if told:
             self._notebook.write(after, seconds)
-        news = {name: ways.words(matters[name], now)[0] for name in healths if is_news(before.get(name), after[name])}
+        news = {
+            name: words(matters[name], now, ways.manner)[0]
+            for name in healths
+            if is_news(before.get(name), after[name])
+        }
         self._notebook.log([_entry(name, title, after[name], now) for name, title in news.items()])
-        return Outcome(healths, news, told, held_until, tuple(self._notebook.notes))
+        untold = {name: untold_of(each, before.get(name), now, ways.manner.zone) for name, each in matters.items()}
+        return Outcome(
+            healths,
+            news,
+            told,
+            quiet_until,
+            {name: why for name, why in untold.items() if why},
+            held({name: after[name] for name in healths}, now),
+            tuple(self._notebook.notes),
+        )
 
     def _tell(
         self, matters: Mapping[str, Matter], ways: Ways, now: datetime, *, is_kept: bool
@@ -109,13 +121,19 @@ class Watchman:
         if not is_kept and now.timestamp() % _HOUR >= _TOLD_UNKEPT:
             self._notebook.notes.append("cannot remember who was told of what: told only at the full hour")
             return (), None
-        held_until = ways.quiet_until(now)
-        if held_until is not None:
-            return (), held_until
+        quiet_until = ways.quiet_until(now)
+        if quiet_until is not None:
+            return (), quiet_until
         messages = [(each.name, _message(each, channel, ways, now)) for each, channel in waiting]
         errors = send_all(ways.channels, [message for _, message in messages])
         told = [Told(name, message.channel, message.title, errors[message.id]) for name, message in messages]
         return tuple(told), None
+
+
+def held(memories: Mapping[str, Memory], now: datetime) -> dict[str, datetime]:
+    """Until when each of those that come and go is not called up."""
+    found = {name: held_until(memory, now.timestamp()) for name, memory in memories.items()}
+    return {name: datetime.fromtimestamp(until, UTC) for name, until in found.items() if until is not None}
 
 
 def take_note(notebook: Notebook, name: str, channels: Iterable[str], now: datetime) -> None:
@@ -133,7 +151,7 @@ def take_note(notebook: Notebook, name: str, channels: Iterable[str], now: datet
 
 
 def _message(matter: Matter, channel: str, ways: Ways, now: datetime) -> Message:
-    title, body = ways.words(matter, now)
+    title, body = words(matter, now, ways.manner)
     memory = matter.memory
     # The same when it is tried again: a channel that knows it already does not show it twice.
     identity = hashlib.sha256(f"{matter.name}\0{memory.colour}\0{memory.since}\0{channel}".encode()).hexdigest()

@@ -96,7 +96,7 @@ def test_a_daemon_that_died_is_a_failure_and_never_left_out(place: Place) -> Non
     assert of(done, "alive") == {"fail"}
     (first, *_) = [answer for answer in answers(done) if answer["check"] == "alive"]
     assert "down" in first["seen"]
-    assert f"`heartbeat --home {place.folder} run`" in first["remedy"]
+    assert f"`heartbeat --home {place.folder} run --detach`" in first["remedy"]
 
 
 @pytest.fixture

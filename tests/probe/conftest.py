@@ -22,4 +22,5 @@ def live() -> Iterator[int]:
 def scene(tmp_path: Path, live: int, monkeypatch: pytest.MonkeyPatch) -> Scene:
     scene = Scene(tmp_path, live)
     monkeypatch.setenv("PATH", f"{scene.root}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("HEARTBEAT_LAUNCHCTL", f"{scene.root}/bin/launchctl")
     return scene

@@ -27,6 +27,7 @@ from tests.probe.scenes import LAUNCHCTL, SYSTEMCTL
 
 ASKED = "heartbeat start by ann, called from bash (7), at a terminal"
 BY_CRON = "heartbeat restart by ann, called from cron (9), without a terminal"
+BY_INSTALLER = "heartbeat install by ann, called from bash (9), without a terminal"
 _ACTOR = """
 import fcntl, os, sys
 from heartbeat.process import owner

@@ -63,7 +63,7 @@ def test_a_file_where_the_folder_should_be_is_down_with_its_reasons(place: Insta
     place.state.rmdir()
     place.state.write_text("not a folder")
     health = place.look()
-    assert (health.state, codes(place)) == ("down", ["not_running", *UNREADABLE])
+    assert (health.state, codes(place)) == ("down", ["not_known", *UNREADABLE])
     assert "cannot be read" in health.problems[0][1]
 
 
@@ -207,7 +207,8 @@ def test_to_another_user_everything_is_unreadable_and_nothing_is_up(place: Insta
     finally:
         os.seteuid(0)
     said = [code for code, _ in health.problems]
-    assert (health.state, said) == ("down", ["not_running", *UNREADABLE])
+    *others, ledger = UNREADABLE
+    assert (health.state, health.is_told, said) == ("down", False, ["not_known", *others, "marker_unreadable", ledger])
 
 
 # What it stands on

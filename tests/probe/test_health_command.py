@@ -38,7 +38,7 @@ def actor() -> Iterator[Actor]:
 
 @pytest.fixture
 def place(tmp_path: Path, actor: Actor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installation]:
-    monkeypatch.setattr(examination, "own_restarters", lambda _folders: ((), ()))
+    monkeypatch.setattr(examination, "own_restarters", lambda _folders: ((), (), ""))
     yield Installation(tmp_path, actor)
     actor.drop()
 
@@ -90,7 +90,7 @@ def test_a_dead_daemon_and_a_stale_job_and_a_restarter_are_three_lines(
     place: Installation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unseen = (("restarters_unseen", "cannot look for restarters in cron: no"),)
-    monkeypatch.setattr(examination, "own_restarters", lambda _folders: (PROBLEM, unseen))
+    monkeypatch.setattr(examination, "own_restarters", lambda _folders: (PROBLEM, unseen, ""))
     place.ledger().started()
     said = ask(place, capsys, OLD, "--assert-no-restarter", "--assert-live")
     assert said.status == 1
@@ -100,14 +100,14 @@ def test_a_dead_daemon_and_a_stale_job_and_a_restarter_are_three_lines(
         "--assert-no-restarter",
         "--assert-fresh check=1s",
     ]
-    monkeypatch.setattr(examination, "own_restarters", lambda _folders: ((), unseen))
+    monkeypatch.setattr(examination, "own_restarters", lambda _folders: ((), unseen, ""))
     assert ask(place, capsys, "--assert-no-restarter").status == 0
 
 
 def test_a_restarter_is_found_where_heartbeat_was_never_started(
     place: Installation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examination, "own_restarters", lambda _folders: (PROBLEM, ()))
+    monkeypatch.setattr(examination, "own_restarters", lambda _folders: (PROBLEM, (), ""))
     said = ask(place, capsys, "--assert-no-restarter", "--assert-live")
     assert (said.status, said.err) == (1, f"heartbeat: --assert-no-restarter: {PROBLEM[0][1]}\n")
 
@@ -115,7 +115,7 @@ def test_a_restarter_is_found_where_heartbeat_was_never_started(
 def test_a_restarter_degrades_a_daemon_that_beats(
     place: Installation, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examination, "own_restarters", lambda _folders: (PROBLEM, ()))
+    monkeypatch.setattr(examination, "own_restarters", lambda _folders: (PROBLEM, (), ""))
     place.works()
     said = ask(place, capsys)
     assert said.out.startswith("degraded: ")
@@ -173,6 +173,7 @@ def test_an_unknown_target_is_status_3_with_those_that_are_known(
     found = ask(place, capsys, "nosuch")
     assert (found.status, found.out) == (3, "")
     assert "known are heartbeat, backup, hermes, openclaw" in found.err
+    assert f"to watch another, write [watch.nosuch] in {place.home.config_file}" in found.err
 
 
 def test_heartbeat_and_its_targets_answer_to_their_names(
@@ -255,7 +256,7 @@ def test_descriptors_that_are_closed_change_no_status(place: Installation, close
 def test_a_probe_that_hangs_in_the_kernel_is_ended_and_is_no_good_news(place: Installation) -> None:
     code = (
         "import sys, time; from heartbeat.cli import health\n"
-        "health.examine = lambda _state: time.sleep(60)\n"
+        "health.examine = lambda *_, **__: time.sleep(60)\n"
         "health.bound(0.3)\n"
         "sys.exit(health.answer(sys.argv[1], ['--assert-live'], as_json=False))"
     )

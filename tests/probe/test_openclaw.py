@@ -46,11 +46,11 @@ def test_a_folder_with_a_configuration_alone_is_no_gateway(openclaw: Scene) -> N
 
 def test_a_lock_that_was_left_behind_is_no_gateway(openclaw: Scene) -> None:
     lock(openclaw, pid=dead_pid())
-    assert (openclaw.examine().state, codes(openclaw.examine())) == ("down", ["unsupervised", "pid_dead"])
+    assert (openclaw.examine().state, codes(openclaw.examine())) == ("down", ["pid_dead", "unsupervised"])
     lock(openclaw, startTime=1)
-    assert codes(openclaw.examine()) == ["unsupervised", "pid_reused"]
+    assert codes(openclaw.examine()) == ["pid_reused", "unsupervised"]
     openclaw.put(LOCK, "")
-    assert codes(openclaw.examine()) == ["unsupervised", "pid_file_corrupt"]
+    assert codes(openclaw.examine()) == ["pid_file_corrupt", "unsupervised"]
 
 
 def test_of_several_locks_the_one_that_lives_counts(openclaw: Scene) -> None:

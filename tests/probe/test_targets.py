@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from heartbeat.probe import foreign_service
+from heartbeat.cli import examination
+from heartbeat.probe import foreign_service, restarters
 from heartbeat.probe.processes import Process, elapsed, find_process, has_started
 from heartbeat.probe.targets import known_targets
 from tests.probe.scenes import NAN, Scene, as_somebody_else, codes, dead_pid, sleeping, ticks_of
@@ -342,11 +343,11 @@ def test_wc5_a_number_that_another_process_has_by_now_is_not_alive(scene: Scene)
     scene.healthy()
     scene.unit(MainPID=0, ActiveState="inactive")
     scene.state(start_time=ticks_of(scene.live) - 1)
-    assert codes(scene.examine()) == ["unit_inactive", "pid_reused"]
+    assert codes(scene.examine()) == ["pid_reused", "unit_inactive"]
     scene.state(start_time=None)
     assert scene.examine().state == "degraded"
     os.utime(scene.home / "gateway_state.json", (1, 1))  # written before the process began
-    assert codes(scene.examine()) == ["unit_inactive", "pid_reused"]
+    assert codes(scene.examine()) == ["pid_reused", "unit_inactive"]
 
 
 def test_wc5_a_process_of_somebody_else_is_alive() -> None:
@@ -478,6 +479,66 @@ def test_a_restarter_is_the_first_problem_and_is_told_with_what_removes_it(scene
     assert (health.state, codes(health)) == ("degraded", ["restarter", "unsupervised", "platform_fatal"])
     assert f"systemctl --user disable --now {RESTARTER}" in health.problems[0][1]
     assert "restarter" not in codes(scene.examine(thorough=False))
+
+
+def test_where_restarters_could_not_be_looked_for_is_told_and_is_no_problem(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(restarters, "_KINDS", (("cron", fail),))
+    scene.healthy()
+    health = scene.examine(thorough=True)
+    folders = (str(scene.root), str(scene.root), str(scene.root))
+    unseen = "cannot look for restarters in cron: OSError: no"
+    assert (health.unseen, "restarters_unseen" in codes(health)) == ((("restarters_unseen", unseen),), False)
+    assert scene.examine(thorough=False).unseen == ()
+    for words, said in (
+        (["hermes", "--assert-no-restarter"], (f"--assert-no-restarter hermes: {unseen}",)),
+        (["hermes"], ()),
+    ):
+        reply = examination.examine_as_asked(folders, words, as_json=False)
+        assert (reply.status, reply.complaints) == (0, said)
+
+
+def test_only_whoever_asks_for_restarters_or_for_everything_has_them_looked_for(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def look(_: object) -> tuple[list[object], list[object]]:
+        looks.append(1)
+        return [], []
+
+    monkeypatch.setattr(restarters, "_KINDS", (("x", look),))
+    scene.healthy()
+    folders = (str(scene.root), str(scene.root), str(scene.root))
+    counts = []
+    for words in (["--assert-live"], [], ["--assert-live", "--assert-no-restarter"], ["--nagios"]):
+        looks.clear()
+        examination.examine_as_asked(folders, ["hermes", *words], as_json=False)
+        counts.append(len(looks))
+    assert counts == [0, 1, 1, 1]
+
+
+def test_what_is_dead_begins_with_its_death_told_once_with_every_file(scene: Scene) -> None:
+    pid = dead_pid()
+    scene.state(pid=pid).heartbeat(pid=pid).file("gateway.pid", str(pid))
+    health = scene.examine()
+    assert codes(health) == ["pid_dead", "unsupervised"]
+    home = scene.home
+    assert health.problems[0][1] == (
+        f"{home}/gateway_state.json and {home}/state/gateway.heartbeat and {home}/gateway.pid"
+        f" name process {pid}, which does not run"
+    )
+
+
+def test_a_file_that_only_is_touched_is_no_reason_for_a_death(scene: Scene) -> None:
+    scene.config(heartbeat_file="beat", unit="my.service").file("beat", "").unit("my.service", MainPID=0)
+    assert (scene.examine().state, codes(scene.examine())) == ("down", ["unit_inactive"])
+    scene.config(heartbeat_file="beat")
+    assert codes(scene.examine()) == ["pid_missing"]
 
 
 def test_wc10_a_restarter_is_told_where_no_home_is(scene: Scene) -> None:
@@ -631,12 +692,12 @@ def test_a_unit_alone_is_enough(scene: Scene) -> None:
     scene.unit("my.daemon.service")
     assert scene.examine().state == "up"
     scene.unit("my.daemon.service", MainPID=0, ActiveState="activating", SubState="auto-restart")
-    assert (scene.examine().state, codes(scene.examine())) == ("down", ["unit_waiting", "pid_missing"])
+    assert (scene.examine().state, codes(scene.examine())) == ("down", ["unit_waiting"])
 
 
 def test_a_unit_alone_is_not_absent_because_nobody_answers(scene: Scene) -> None:
     scene.config(unit="my.daemon").refuse()
-    assert (scene.examine().state, codes(scene.examine())) == ("down", ["supervisor_silent", "pid_missing"])
+    assert (scene.examine().state, codes(scene.examine())) == ("down", ["pid_missing", "supervisor_silent"])
 
 
 def test_keys_may_lead_into_objects(scene: Scene) -> None:

@@ -15,6 +15,7 @@ class Kept:
     """Implements Manager; *folder* is where its unit and its memory lie."""
 
     kind = "systemd"
+    system = "linux"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat.errors import ServiceError
+from heartbeat.errors import NotFound, ServiceError
 from heartbeat.marker import read_marker
 from heartbeat.service.launchctl import Launchctl
 from heartbeat.service.plan import Standing
@@ -277,9 +277,7 @@ def test_what_would_be_left_half_done_is_refused_from_within(mac: World) -> None
 
 @pytest.mark.parametrize("verb", ["start", "restart"])
 def test_what_is_not_installed_cannot_be_started(mac: World, verb: str) -> None:
-    with pytest.raises(
-        ServiceError, match=f"cannot {verb} local.heartbeat: there is no .*; `heartbeat install` writes it"
-    ):
+    with pytest.raises(NotFound, match=f"cannot {verb} local.heartbeat: there is no .*; `heartbeat install` writes it"):
         getattr(mac.launchd(), verb)(mac.plan())
     assert mac.launchd().status(mac.plan()) == Standing("not installed")
     assert mac.launchd().stop(mac.plan()) == (f"nothing to do: {TARGET} does not run",)

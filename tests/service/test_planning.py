@@ -14,7 +14,7 @@ from heartbeat.config import Settings
 from heartbeat.errors import Invalid, NotFound
 from heartbeat.paths import Home, find_home
 from heartbeat.service import planning
-from heartbeat.service.planning import SYSTEM, called, clean_path, doubts, make_plan, name_of, scope_of
+from heartbeat.service.planning import SYSTEM, addressed, called, clean_path, doubts, make_plan, name_of, scope_of
 from tests.conftest import COMMAND
 
 HERE = str(COMMAND.parent)
@@ -69,6 +69,24 @@ def test_two_installations_never_share_a_name() -> None:
 def test_a_verb_is_shown_so_that_it_works_where_it_is_typed(home: Home, verb: str, typed: str) -> None:
     assert called(verb, home, {}) == typed
     assert called(verb, home, {}, absolute=True) == typed.replace("heartbeat", str(COMMAND), 1)
+
+
+@pytest.mark.parametrize(
+    ("home", "text", "typed"),
+    [
+        (SYSTEM, "start it with `heartbeat start`", "start it with `heartbeat start --system`"),
+        (
+            SYSTEM,
+            "`heartbeat check` names them; `heartbeat health`",
+            "`heartbeat check --system` names them; `heartbeat --home /etc/heartbeat health`",
+        ),
+        (SYSTEM, "`heartbeat install --system --as USER`", "`heartbeat install --system --as USER`"),
+        (one_folder("/srv/beat"), "`heartbeat logs -f` shows why", "`heartbeat --home /srv/beat logs -f` shows why"),
+        (find_home(None, {}), "`heartbeat reload`, `systemctl restart x`", "`heartbeat reload`, `systemctl restart x`"),
+    ],
+)
+def test_the_commands_in_a_message_are_those_of_the_installation(home: Home, text: str, typed: str) -> None:
+    assert addressed(text, home, {}) == typed
 
 
 # PATH

@@ -99,7 +99,9 @@ def test_an_interpreter_that_the_user_cannot_reach_is_refused(
     closed = tmp_path / "python"  # in pytest's folder, which is root's alone
     closed.symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(closed))
-    with pytest.raises(ServiceError, match=rf"cannot run {closed} as 'nobody': .*pipx install --global"):
+    with pytest.raises(
+        ServiceError, match=rf"cannot run {closed} as 'nobody': .*sudo /opt/heartbeat/bin/pip install \.`"
+    ):
         prepare(Home(open_folder / "etc", open_folder / "lib", open_folder / "cache"), "nobody")
     assert list(open_folder.iterdir()) == []
 

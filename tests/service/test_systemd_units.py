@@ -15,12 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from heartbeat.errors import Invalid, ServiceError
+from heartbeat.errors import Invalid, NotFound, ServiceError
 from heartbeat.paths import Home, share
 from heartbeat.service.plan import Plan, Scope
 from heartbeat.service.results import in_words
 from heartbeat.service.systemctl import Systemctl
 from heartbeat.service.systemd import Systemd
+from heartbeat.service.systemd_site import occasion
 from heartbeat.service.unit_files import program_of
 from heartbeat.service.unit_text import alarm_text, directives, exec_line, quoted, rest_of_line, service_text
 from tests.service import fake_systemctl
@@ -89,7 +90,7 @@ def test_what_could_begin_a_line_of_its_own_is_refused(bad: str) -> None:
         plan_of(credentials={"a": bad}),
         plan_of("system", home=replace(home, state=Path(bad))),
     ):
-        with pytest.raises(Invalid, match="control character"):
+        with pytest.raises(Invalid, match=r"control character|LINE SEPARATOR|a byte that is not UTF-8"):
             service_text(plan, "/root")
     with pytest.raises(Invalid):
         service_text(plan_of("system"), bad)
@@ -157,12 +158,12 @@ def test_the_machines_unit_names_its_user_and_all_that_may_be_written() -> None:
         ("heartbeat",),
         ("heartbeat",),
     )
-    assert service["ReadWritePaths"] == ('"/home/ann b"',)
+    assert service["ReadWritePaths"] == ('"-/home/ann b"',), "a user may have no home folder"
     assert service["ProtectSystem"] == ("strict",)
     elsewhere = Home(Path("/srv/hb"), Path("/srv/hb/state"), Path("/srv/h b/cache"))
     service = said(service_text(plan_of("system", user="ann", home=elsewhere), "/home/ann"))
     assert "StateDirectory" not in service
-    assert service["ReadWritePaths"] == ("/srv/hb/state", '"/srv/h b/cache"', "/home/ann")
+    assert service["ReadWritePaths"] == ("/srv/hb/state", '"/srv/h b/cache"', "-/home/ann")
 
 
 def test_the_alarm_runs_as_the_same_user_in_the_same_folders() -> None:
@@ -368,6 +369,49 @@ def test_drift_is_told_directive_by_directive(stage: Stage, change: Callable[[st
     assert all(str(stage.units / NAME) in line for line in found)
 
 
+def test_another_shells_path_is_no_drift_while_all_folders_of_the_services_own_are_there(
+    stage: Stage, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    plan = replace(stage.plan, path=f"/usr/bin:/bin:{gone}:{Path(sys.executable).parent}")
+    stage.manager.install(plan)
+    cron = replace(plan, path=f"/usr/bin:/bin:{Path(sys.executable).parent}")
+    assert stage.manager.drift(cron) == ()
+    gone.rmdir()
+    found = stage.manager.drift(cron)
+    assert [line.partition(": there is")[0] for line in found] == [f"{stage.units / NAME}: Service Environment PATH"]
+
+
+def test_what_was_edited_by_hand_is_not_to_be_restarted_as_it_is(stage: Stage) -> None:
+    stage.manager.install(stage.plan)
+    stage.edit(lambda text: text.replace("RestartSec=10", "RestartSec=1"))
+    stage.facts(NeedDaemonReload="yes")
+    assert stage.manager.drift(stage.plan)[-1] == (
+        f"{NAME} was changed on disk, and systemd has not read it yet; "
+        "`heartbeat install` writes it anew and has it read"
+    )
+
+
+def test_a_reason_stands_above_no_directive_only_where_there_is_one() -> None:
+    assert "Secrets that systemd hands over" in service_text(plan_of())
+    without = service_text(plan_of(credentials={}))
+    assert "Secrets that systemd hands over" not in without
+    assert "which costs those who need it" not in without
+    assert "# As the service has it, so that channels and their secrets are found." in alarm_text(plan_of())
+
+
+@pytest.mark.parametrize(
+    ("scope", "lingering", "said"),
+    [("user", False, "your first login"), ("user", True, "the machine"), ("system", False, "the machine")],
+)
+def test_with_lingering_a_users_service_comes_up_with_the_machine(
+    scope: Scope, lingering: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heartbeat.service.systemd_site.lingers", lambda name: lingering)
+    assert occasion(plan_of(scope)) == said
+
+
 def test_comments_and_order_are_no_drift(stage: Stage) -> None:
     stage.manager.install(stage.plan)
     stage.edit(lambda text: "; hello\n" + "\n".join(line for line in text.splitlines() if not line.startswith("#")))
@@ -420,9 +464,10 @@ def test_a_start_that_fails_is_told_with_the_journal_and_what_to_do(stage: Stage
 def test_a_masked_unit_is_not_written_over(stage: Stage) -> None:
     stage.units.mkdir(parents=True)
     (stage.units / NAME).symlink_to(os.devnull)
-    for verb in (stage.manager.install, stage.manager.start):
-        with pytest.raises(ServiceError, match=r"`systemctl --user unmask heartbeat\.service`|not installed"):
-            verb(stage.plan)
+    with pytest.raises(ServiceError, match=r"`systemctl --user unmask heartbeat\.service`"):
+        stage.manager.install(stage.plan)
+    with pytest.raises(NotFound, match="systemd knows no such unit; `heartbeat install` writes it"):
+        stage.manager.start(stage.plan)
     assert stage.manager.drift(stage.plan) == (
         f"{NAME} is masked, so it cannot be started; `systemctl --user unmask {NAME}`",
     )
@@ -470,6 +515,10 @@ STANDINGS = [
             "UnitFileState": "disabled",
         },
         ("failed", "failed (failed); another heartbeat runs with the same folders", None, 0, False),
+    ),
+    (
+        {"LoadState": "loaded", "StatusText": "3 jobs", "UnitFileState": "enabled"},
+        ("stopped", "inactive (dead)", None, 0, True),
     ),
     (
         {"LoadState": "masked", "UnitFileState": "masked"},
@@ -536,4 +585,7 @@ def test_the_log_is_found_with_and_without_a_journal_of_the_users_own(stage: Sta
     assert user[:3] == ("journalctl", "--no-hostname", f"--user-unit={NAME}")
     assert user[-2:] == ("--lines=5", "--follow")
     assert "--user" not in user, "with it only a journal on disk is read"
+    assert "--quiet" in user, "who can read it is told nothing beside"
+    (stage.folder / "bin" / "journalctl").write_text("#!/bin/sh\n")
+    assert "--quiet" not in stage.manager.logs(stage.plan, lines=5, follow=True), "who sees nothing is told why"
     assert f"--unit={NAME}" in stage.manager.logs(plan_of("system"), lines=5, follow=False)

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from heartbeat.lock import KernelLock
 from heartbeat.marker import Marker, read_intent, read_marker, write_marker
 from heartbeat.paths import Home
 from heartbeat.process import is_alive, owner
-from heartbeat.service import hand, planning
+from heartbeat.service import Standing, hand, planning
 from heartbeat.service.asking import who_asks
 from tests.conftest import Place
 from tests.service.kept import Kept
@@ -37,7 +38,7 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     folder = tmp_path / "supervisor"
     folder.mkdir()
     kept, other = Kept(folder), Kept(folder)
-    other.kind, other.reason = "launchd", "this is not macOS"
+    other.kind, other.system, other.reason = "launchd", "darwin", "this is not macOS"
     monkeypatch.setattr(service, "_candidates", lambda environ: (other, kept))
     monkeypatch.setattr("os.geteuid", lambda: 1000)  # root is told more
     return kept
@@ -125,7 +126,7 @@ def test_a_dry_run_shows_the_files_also_where_no_supervisor_runs(place: Place, n
     done = place.call("install", "--dry-run")
     assert done.status == 0
     assert "ExecStart=" in done.out
-    assert "# but: not here: launchd: this is not macOS; systemd: systemd does not run this machine" in done.out
+    assert "# but: not here: systemd: systemd does not run this machine" in done.out
 
 
 def test_a_secret_that_only_this_shell_has_is_told(place: Place, keeper: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +174,7 @@ def test_the_services_own_daemon_is_not_in_its_way(place: Place, keeper: Kept, b
 
 def test_without_a_supervisor_install_gives_the_reasons_and_the_other_way(place: Place, nobody: Kept) -> None:
     said = place.error("install", status=5)
-    assert "launchd: this is not macOS; systemd: systemd does not run this machine" in said
+    assert "cannot install: systemd: systemd does not run this machine" in said, "that this is no Mac is no news"
     assert f"`heartbeat --home {place.folder} run --detach`" in said
     assert marker_of(place) is None
 
@@ -227,6 +228,29 @@ def test_a_configuration_that_run_would_refuse_is_told_before_anything_stops(
     assert [asked for asked, _ in keeper.asked] == ["install"]
 
 
+def test_a_refused_restart_says_that_the_daemon_goes_on(place: Place, keeper: Kept) -> None:
+    place.data("install")
+    place.configure(BROKEN)
+    assert place.error("start", status=4).endswith("\nnothing was started")
+    lock = KernelLock(place.state / "daemon.lock")
+    assert lock.acquire(owner())
+    keeper.pid = os.getpid()
+    for verb in ("restart", "reload"):
+        assert place.error(verb, status=4).endswith(f"\nprocess {os.getpid()} goes on with the configuration it has")
+    lock.release()
+
+
+def test_a_supervisors_commands_are_those_of_this_installation(
+    place: Place, keeper: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.data("install")
+    monkeypatch.setattr(keeper, "start", lambda plan: ("it is starting; `heartbeat status` says how far it is",))
+    assert f"`heartbeat --home {place.folder} status`" in place.call("start").out
+    keeper.fails = "restart"
+    monkeypatch.setattr(keeper, "restart", lambda plan: (_ for _ in ()).throw(ServiceError("no; `heartbeat logs`")))
+    assert place.error("restart", status=1) == f"no; `heartbeat --home {place.folder} logs`"
+
+
 @pytest.mark.parametrize("verb", ["stop", "uninstall", "status"])
 def test_a_broken_configuration_keeps_nobody_from_stopping(place: Place, keeper: Kept, verb: str) -> None:
     place.data("install")
@@ -262,6 +286,61 @@ def test_uninstall_leaves_configuration_and_ledger_and_says_how_to_remove_them(p
     assert place.data("uninstall") == {**place.data("uninstall"), "did": [], "kept": [str(place.folder)]}
 
 
+def test_uninstall_takes_the_evidence_away_so_that_nothing_is_called_down(place: Place, keeper: Kept) -> None:
+    place.data("install")
+    traces = ("pulse", "starts.log", "inside.json", "crash.txt", "crash.last.txt", "daemon.lock")
+    kept = ("ledger.db", "heartbeat.log", "watch")
+    for name in (*traces, *kept):
+        place.file(f"state/{name}", "")
+    out = place.call("uninstall").out
+    gone = ("pulse", "starts.log", "inside.json", "crash.txt", "crash.last.txt", "daemon.lock")
+    assert f"removed what it left in {place.state} as evidence: {', '.join(gone)}\n" in out
+    assert sorted(file.name for file in place.state.iterdir()) == sorted(kept)
+    assert place.data("health")["state"] == "absent"
+
+
+def test_uninstall_leaves_the_evidence_of_a_daemon_that_goes_on(place: Place, keeper: Kept, by_hand: int) -> None:
+    place.file("state/pulse", "")
+    assert f"process {by_hand} goes on" in place.call("uninstall").out
+    assert (place.state / "pulse").exists()
+    assert (place.state / "daemon.lock").exists()
+
+
+# A unit that the owner wrote
+
+
+@pytest.fixture
+def own_unit(place: Place, keeper: Kept, by_hand: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The daemon runs as `mine.service`, and nothing was installed."""
+    monkeypatch.setattr("heartbeat.cli.supervised.find_own_unit", lambda pid, environ: ("mine", "user"))
+    home = Home(place.folder, place.state, place.folder / "cache")
+    keeper.put(replace(planning.make_plan(home, Settings(), {}, scope="user"), name="mine"), "running")
+    keeper.pid = by_hand
+    return "mine"
+
+
+def test_the_verbs_use_a_unit_of_the_owners_own(place: Place, keeper: Kept, own_unit: str) -> None:
+    done = place.call("status")
+    assert (done.status, done.out.splitlines()[0]) == (
+        0,
+        f"mine: running (process {keeper.pid}, a unit of your own)",
+    )
+    assert place.data("logs", "-n", "3")["lines"] == ["the last 3 lines of mine"]
+    for verb in ("restart", "start"):
+        assert place.data(verb) == {**place.data(verb), "name": "mine", "did": [f"{verb}: mine"]}
+    assert keeper.given.is_owners
+    assert marker_of(place) is None
+
+
+def test_installing_beside_a_unit_of_the_owners_own_is_refused_with_the_command_that_takes_it_away(
+    place: Place, keeper: Kept, own_unit: str
+) -> None:
+    assert "as mine.service, a unit of your own; `systemctl --user disable --now mine` takes it away" in place.error(
+        "install", status=5
+    )
+    assert keeper.asked == []
+
+
 # Status
 
 
@@ -283,6 +362,30 @@ def test_status_shows_what_cannot_be_asked_as_unknown(place: Place, keeper: Kept
     keeper.fails = "status"
     told = place.data("status", status=1)["service"]
     assert (told["state"], told["detail"]) == ("unknown", "cannot ask the supervisor: it is busy; try again")
+
+
+@pytest.mark.parametrize(
+    ("standing", "said"),
+    [
+        (Standing("running", restarts=1, enabled=True), "running (restarted 1 time, comes up by itself)"),
+        (Standing("running", restarts=2, enabled=False), "running (restarted 2 times, does not come up by itself)"),
+        (Standing("failed", enabled=True), "failed (comes up again with the next boot or login)"),
+        (Standing("stopped", enabled=False), "stopped (does not come up by itself)"),
+        (Standing("not installed", enabled=False), "not installed"),
+    ],
+)
+def test_status_says_when_it_comes_up(
+    place: Place, keeper: Kept, monkeypatch: pytest.MonkeyPatch, standing: Standing, said: str
+) -> None:
+    place.data("install")
+    monkeypatch.setattr(keeper, "status", lambda plan: standing)
+    assert place.call("status").out.splitlines()[0] == f"{keeper.given.name}: {said}"
+
+
+def test_a_service_that_waits_to_be_restarted_is_no_process_without_a_supervisor(place: Place, keeper: Kept) -> None:
+    place.data("install")
+    keeper.put(keeper.given, "starting")
+    assert "without a supervisor" not in place.call("status").out
 
 
 # Logs: run in a process of its own, for it becomes the program that shows them
@@ -345,6 +448,29 @@ def test_check_never_fails_because_the_supervisor_cannot_be_asked(
     assert place.data("check")["hints"] == before
 
 
+# A first configuration
+
+
+def test_init_ends_with_what_can_be_done_next_here(place: Place, keeper: Kept, system: Home) -> None:
+    def last(*words: str) -> str:
+        return place.call(*words, "init", "--force").out.splitlines()[-1].rpartition(", ")[2]
+
+    assert last() == f"`heartbeat --home {place.folder} install`"
+    etc = str(system.config)
+    assert last("--home", etc) == f"`sudo {planning.command_file()} install --system --as USER`"
+    lock = KernelLock(place.state / "daemon.lock")
+    assert lock.acquire(owner())
+    assert last() == f"`heartbeat --home {place.folder} reload`"
+    lock.release()
+    keeper.reason = "systemd does not run this machine"
+    assert last() == f"`heartbeat --home {place.folder} run`"
+
+
+def test_check_looks_at_the_machines_configuration_when_told(place: Place, keeper: Kept, system: Home) -> None:
+    assert place.call("check", "--system").status == 2, "a home was named, and it is another"
+    assert place.data("--home", str(system.config), "check", "--system")["file"] == f"{system.config}/config.toml"
+
+
 # The whole machine's
 
 
@@ -360,6 +486,7 @@ def test_options_that_contradict_each_other_are_wrong_usage(place: Place, keeper
     ):
         done = place.call(*words)
         assert (done.status, said in done.err) == (2, True), (words, done.err)
+        assert "Invalid value" not in done.err
     assert keeper.asked == []
 
 

@@ -10,15 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from heartbeat.probe import Health, examine
+from heartbeat.marker import write_intent
+from heartbeat.probe import Health, examine, gather, judge_health
 from heartbeat.process import pids
 from heartbeat.process.pids import Peer
-from heartbeat.marker import write_intent
 from heartbeat.pulse import Pulse, read_pulse
 
 COMMAND = Path(sys.executable).with_name("heartbeat")
@@ -127,6 +128,8 @@ class Home:
         self.folder = folder
         self.log_file = folder.with_name(f"{folder.name}.log")
         self.daemons: list[Daemon] = []
+        self.now = time.time
+        """The clock of its daemons."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.file("agent.py", AGENT)
 
@@ -170,7 +173,7 @@ class Home:
         """The daemon; *program* goes before its words in place of the installed command."""
         # Or the many starts of a test would be taken for flapping, and nobody would be woken any more.
         with contextlib.suppress(OSError):
-            write_intent(self.state / "intent", "start", "the test", time.time())
+            write_intent(self.state / "intent", "start", "the test", self.now())
         argv = (*(program or (str(COMMAND),)), "--home", str(self.folder), "run")
         self.daemons.append(Daemon(self, argv, self.environment(**env)))
         return self.daemons[-1]
@@ -224,8 +227,11 @@ class Home:
         lines = [line.split(" ") for line in log.read_text().splitlines()] if log.exists() else []
         return [(job, slot) for job, slot in lines if slot]
 
-    def health(self) -> Health:
-        return examine(str(self.state))
+    def health(self, now: datetime | None = None) -> Health:
+        """By this process's clock, or that of a daemon for which it is *now*."""
+        if now is None:
+            return examine(str(self.state))
+        return judge_health(gather(str(self.state)), monotonic=time.monotonic(), now=now.timestamp())
 
     def offspring(self) -> dict[Peer, str]:
         """Every living process that a run or a wake of this home has started, with its command line."""

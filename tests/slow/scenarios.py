@@ -50,6 +50,7 @@ class Patient:
         self.home.configure("".join(sections) + '[retention]\nhistory = "3660d"', **more)
 
     def start(self) -> Daemon:
+        self.home.now = lambda: self.clock.now().timestamp()
         daemon = self.home.start(**self.clock.environment)
         daemon.wait_for_beat()
         return daemon
@@ -121,7 +122,7 @@ def played(request: pytest.FixtureRequest, folder: Path, scenarios: Mapping[str,
         try:
             while not all(end.done() for end in ends.values()):
                 for patient in patients.values():
-                    patient.health.append((time.monotonic(), patient.home.health().state))
+                    patient.health.append((time.monotonic(), patient.home.health(patient.clock.now()).state))
                 time.sleep(0.25)
             yield {name: (patients[name], end) for name, end in ends.items()}
         finally:

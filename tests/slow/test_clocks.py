@@ -112,7 +112,7 @@ def watch(patients: dict[str, Patient]) -> None:
                 for step in STEPS[name][1:]:
                     patient.clock.set(step)
         for patient in patients.values():
-            patient.states.append((passed, patient.home.health().state))
+            patient.states.append((passed, patient.home.health(patient.clock.now()).state))
         time.sleep(0.25)
 
 

@@ -150,6 +150,20 @@ def test_a_second_unit_that_runs_it_is_named(scene: Scene) -> None:
     scene.remove(found)
 
 
+def test_a_unit_of_ones_own_that_alone_runs_it_is_no_restarter(scene: Scene) -> None:
+    scene.service.run("uninstall")
+    text = f"[Service]\nExecStart={PYTHON} -P -m heartbeat run\nRestart=always\n"
+    scene.service.write(f"{scene.service.units}/mine.service", text)
+    scene.service.systemctl("daemon-reload")
+    try:
+        scene.service.systemctl("start", "mine.service")
+        scene.box.wait("as-user", "heartbeat", "health", until=lambda done: "kept by mine.service" in done.out)
+        assert scene.named() == []
+    finally:
+        scene.service.systemctl("stop", "mine.service")
+        scene.service.run("install")
+
+
 def test_a_loop_at_large_is_ended(scene: Scene) -> None:
     scene.as_looker("sh", "-c", f"setsid sh -c 'while sleep 1; do {KICK}; done' >/dev/null 2>&1 </dev/null &")
     found = scene.the_one()
@@ -207,6 +221,20 @@ def test_root_sees_what_restarts_a_users_heartbeat_from_anywhere(box: Box, scene
     assert (found.kind, found.name) == ("cron", "/etc/cron.d/kick:2")
     root.remove(found)
     assert box.run("cat", "/etc/cron.d/kick") == f"# kicks\n#* * * * * {USER} {KICK}\n"
+
+
+def test_whoever_may_not_read_the_machines_service_is_told_what_systemd_says_and_accuses_nobody(box: Box) -> None:
+    service = Service(box, is_system=True)
+    service.configure(JOB, check=NOTHING)
+    service.run("install", "--system", "--as", USER)
+    service.wait(is_up)
+    other = ("setpriv", "--reuid=65534", "--clear-groups", "heartbeat", "health", "--system")
+    assert box.run(*other).startswith("degraded: heartbeat runs, but what it does cannot be read")
+    assert "second_supervisor" not in box.run(*other)
+    assert box.run(*other, "--assert-live", "--assert-no-restarter") == ""
+    service.systemctl("stop", UNIT)
+    done = box.try_(*other, "--nagios")
+    assert (done.status, "heartbeat start --system" in done.out) == (2, True)
 
 
 def test_what_restarts_a_service_of_the_system_is_named(box: Box) -> None:

@@ -57,6 +57,60 @@ def test_root_sets_it_up_and_the_user_runs_it(box: Box, service: Service) -> Non
     assert [line.split("\t")[1] for line in service.read(f"{service.state}/starts.log").splitlines()] == ["asked"] * 2
 
 
+def test_a_changed_configuration_is_read_when_told_and_a_stop_names_who_asked(box: Box, service: Service) -> None:
+    box.run("heartbeat", "install", "--system", "--as", USER)
+    service.write(f"{service.config}/config.toml", CONFIG + "\n[jobs.due-queue]\n", "640")
+    assert any("runs with the configuration as it was before" in hint for hint in service.data("check")["hints"])
+    assert "has read its configuration: 2 jobs" in box.run("heartbeat", "reload", "--system")
+    assert service.data("health")["facts"]["jobs"] == 2
+    service.write(f"{service.config}/config.toml", CONFIG, "640")
+    assert "its configuration is newer" in box.run("heartbeat", "install", "--system")
+    refused = box.try_as_user("heartbeat", "reload", "--system")
+    assert refused.status == 0, "USER, whose process it is, may"
+
+    box.run("heartbeat", "stop", "--system")
+    ending = service.read(f"{service.state}/starts.log").splitlines()[-1].split("\t")[6]
+    assert ending.startswith("heartbeat stop by root, called from ")
+    stopped = box.try_("heartbeat", "status", "--system")
+    assert stopped.status == 1
+    assert "`heartbeat start --system`" in stopped.out
+    assert "comes up again with the next boot" in stopped.out
+    assert "next due" not in stopped.out, "what it said last is over"
+    assert "evidence: pulse, starts.log, inside.json, crash.txt, daemon.lock" in box.run(
+        "heartbeat", "uninstall", "--system"
+    )
+    assert service.data("health")["state"] == "absent"
+
+
+OWN = "[Service]\nExecStart=/usr/local/bin/heartbeat run\nRestart=on-failure\nRestartPreventExitStatus=4 5\n"
+
+
+@pytest.mark.parametrize("name", ["mine", "heartbeat"])
+def test_a_unit_of_ones_own_is_found_and_used(box: Box, name: str) -> None:
+    mine = Service(box)
+    mine.write(f"{mine.units}/{name}.service", OWN)
+    mine.systemctl("daemon-reload")
+    mine.systemctl("start", name)
+    try:
+        box.wait("as-user", "heartbeat", "health", "--nagios", until=lambda done: done.status == 0)
+        assert f"{name}: running (active (running), process " in mine.run("status")
+        assert "a unit of your own" in mine.run("status")
+        assert mine.data("reload")["jobs"] == 0
+        before = mine.data("status")["service"]["pid"]
+        assert mine.data("restart")["name"] == name
+        box.wait("as-user", "heartbeat", "health", "--nagios", until=lambda done: done.status == 0)
+        assert mine.data("status")["service"]["pid"] != before
+        refused = mine.try_("install")
+        assert (refused.status, name in refused.err) == (5, True), refused
+        assert " started " in mine.run("logs")
+        assert mine.data("stop")["did"] == [f"stopped {name}.service"]
+        assert mine.read(f"{mine.units}/{name}.service") == OWN
+    finally:
+        box.try_("as-user", "systemctl", "--user", "stop", name)
+        box.run("rm", "-rf", mine.state, f"{mine.units}/{name}.service")
+        mine.systemctl("daemon-reload")
+
+
 def test_nobody_but_root_changes_it_and_anybody_sees_whether_it_runs(box: Box, service: Service) -> None:
     refused = box.try_as_user("heartbeat", "install", "--system", "--as", USER)
     assert (refused.status, "run `sudo /opt/heartbeat/bin/heartbeat install" in refused.err) == (5, True)

@@ -135,7 +135,8 @@ def test_a_crash_loop_ends_at_the_limit_and_the_owner_is_told(service: Service) 
         service.kill("KILL")
     service.wait(lambda facts: facts["ActiveState"] == "failed")
     told = service.box.wait("cat", f"{service.config}/told.md", until=lambda done: "is down on" in done.out).out
-    assert "heartbeat.service failed, and stays down: it was killed by KILL" in told
+    assert "heartbeat.service failed, and stays down: it was started too often, " in told
+    assert "in vain, and the last time it was killed by KILL" in told
     assert told.count("is down on") == 1
     assert service.try_("health", "--assert-live").status == 1
 

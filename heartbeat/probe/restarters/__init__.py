@@ -37,4 +37,6 @@ def find_restarters(subject: Subject) -> Found:
         faults.extend(unseen_here)
         for restarter in found:
             restarters.setdefault(restarter.remedy, restarter)  # a timer and its service are one restarter
-    return Found(restarters.values(), faults)
+    if not search.accuses:
+        faults.append(unseen("units and jobs", "which of them is its own cannot be read; ask as its owner, or as root"))
+    return Found(restarters.values(), faults, search.keeper)

@@ -85,16 +85,18 @@ def read_job(text: str) -> Job:
     """The job in what `launchctl print DOMAIN/LABEL` says."""
     facts: dict[str, str] = {}
     blocks: dict[str, list[str]] = {}
-    block, edge = "", ""
+    block = ""
     for line in text.split("\n")[1:]:
         stripped = line.strip()
         if block:
-            if line == f"{edge}}}":
+            if line == "\t}":
                 block = ""
             else:
                 blocks[block].append(stripped)
+        elif not line.startswith("\t") or line.startswith("\t\t"):
+            continue  # only what is indented once is of the job itself
         elif stripped.endswith(("= {", "=> {")):
-            block, edge = stripped.rpartition("=")[0].strip(), line[: len(line) - len(line.lstrip())]
+            block = stripped.rpartition("=")[0].strip()
             blocks.setdefault(block, [])
         elif " = " in stripped:
             name, _, value = stripped.partition(" = ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from heartbeat.ask import ask
+from heartbeat.ask import ask, launchctl
 from heartbeat.probe.restarters.jobs import Job, read_job, read_labels
 from heartbeat.probe.restarters.search import Search, told, uid_of
 from heartbeat.probe.restarters.subject import Restarter, quote, unseen
@@ -21,7 +21,8 @@ _APPLES = ("com.apple.", "application.com.apple.", "0x")
 def look(search: Search) -> tuple[list[Restarter], list[tuple[str, str]]]:
     """The jobs found, and what could not be asked."""
     uid = uid_of(search.owner)
-    answer = ask(("launchctl", "list"))
+    program = launchctl(os.environ)
+    answer = ask((program, "list"))
     if answer.status is None and "no such program" in answer.fault:
         return [], []  # not a Mac
     faults = []
@@ -29,7 +30,7 @@ def look(search: Search) -> tuple[list[Restarter], list[tuple[str, str]]]:
         faults.append(unseen("launchd", answer.fault or answer.text.strip() or "launchctl list failed"))
     places = [(f"gui/{uid}", label) for label in read_labels(answer.text)]
     for domain in (f"gui/{uid}", f"user/{uid}", "system"):
-        listed = ask(("launchctl", "print", domain))  # a domain that is not there has no jobs
+        listed = ask((program, "print", domain))  # a domain that is not there has no jobs
         places.extend((domain, label) for label in read_labels(listed.text) if listed.status == 0)
     found, left = _judge_all(search, list(dict.fromkeys(places)), f"user/{uid}")
     if left:
@@ -50,7 +51,7 @@ def _judge_all(search: Search, places: Sequence[tuple[str, str]], other: str) ->
         if time.monotonic() > until or count >= _MOST:
             return found, len(wanted) - count
         for where in dict.fromkeys((domain, other if domain.startswith("gui/") else domain)):
-            answer = ask(("launchctl", "print", f"{where}/{label}"))
+            answer = ask((launchctl(os.environ), "print", f"{where}/{label}"))
             if answer.status == 0:
                 break
         else:
@@ -79,7 +80,9 @@ def judge_job(search: Search, domain: str, label: str, job: Job) -> Restarter | 
         return Restarter("submitted", label, f"{what} {does}{again}", remedy)
     if step is not None and (step.looped or job.comes_again):
         return Restarter("launchd", label, f"{what} {does}", remedy)
-    if job.keeps_alive and search.is_daemon(job.argv, user=user, assigned=job.environment):
+    if search.is_kept_by(job.pid, (job.argv,), user=user, assigned=job.environment):
+        search.adopt(f"{label} ({domain})", labels=(label,))
+    elif search.accuses and job.keeps_alive and search.is_daemon(job.argv, user=user, assigned=job.environment):
         message = f"{what} runs the same daemon a second time, and starts it again whenever it ends"
         return Restarter("second_supervisor", label, message, remedy)
     search.seen_pids.discard(job.pid)

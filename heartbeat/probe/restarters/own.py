@@ -9,7 +9,7 @@ from heartbeat.lock import holder_of
 from heartbeat.marker import read_marker
 from heartbeat.probe.restarters.deeds import SYSTEM_HOME
 from heartbeat.probe.restarters.search import user_name
-from heartbeat.probe.restarters.subject import Subject
+from heartbeat.probe.restarters.subject import NAMED, UNNAMED, UNREAD, Subject
 from heartbeat.starts import read_starts
 
 TYPE_CHECKING = False
@@ -26,10 +26,11 @@ _SIGNALLED = ("stopped", "killed")
 
 def subject_of(config: str, state: str, *, now: float) -> Subject:
     """The heartbeat whose configuration and state lie in these folders; never raises."""
-    marker = _marker(f"{state}/{MARKER}")
+    marker, kept = _marker(f"{state}/{MARKER}")
     places = {name: value for name, value in os.environ.items() if name.startswith("XDG_")}
     is_default = config == find_folders(None, places)[0]
-    units, labels = ["heartbeat.service"] if is_default else [], ["local.heartbeat"] if is_default else []
+    has_usual_names = is_default or config == SYSTEM_HOME
+    units, labels = (["heartbeat.service"], ["local.heartbeat"]) if has_usual_names else ([], [])
     scope = "system" if config == SYSTEM_HOME else "user" if is_default else ""
     if marker is not None and marker.manager == "systemd":
         units, scope = [marker.unit], "system" if marker.domain == "system" else "user"
@@ -51,6 +52,7 @@ def subject_of(config: str, state: str, *, now: float) -> Subject:
         pid=_pid(pid_file),
         pid_files=(pid_file,),
         endings=endings,
+        kept=kept,
     )
 
 
@@ -62,11 +64,12 @@ def recent_endings(starts: Iterable[Start], now: float) -> tuple[tuple[str, str]
     return tuple((start.sender, start.ending) for start in ended)
 
 
-def _marker(path: str) -> Marker | None:
+def _marker(path: str) -> tuple[Marker | None, str]:
     try:
-        return read_marker(path)
+        marker = read_marker(path)
     except (OSError, ValueError):
-        return None
+        return None, UNREAD
+    return marker, UNNAMED if marker is None or marker.manager == "none" else NAMED
 
 
 def _owner(state: str) -> str:

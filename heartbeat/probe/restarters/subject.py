@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 _SAFE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 _LONGEST = 120
+NAMED, UNNAMED, UNREAD = "named", "unnamed", "unread"
+"""Whether `units` and `labels` are what its supervisor has it by; or nothing says so, and whoever has its process keeps
+it; or what says so cannot be read, and nobody can be told from a second one."""
 
 
 class Subject(Record):
@@ -22,7 +25,7 @@ class Subject(Record):
     the words with which its command line begins (`heartbeat`, `hermes gateway`), before `restart` or `run`; `home` is
     the folder of its configuration, of which `is_default` says that those commands mean it when they name no other
     (empty: there is only one). `pid` is its live process, `pid_files` hold it. `endings` are its latest ends by signal,
-    oldest first: the sender (`PID:START@BOOT`) and how it ended in words.
+    oldest first: the sender (`PID:START@BOOT`) and how it ended in words. `kept` is of NAMED, UNNAMED, UNREAD.
     """
 
     __slots__ = (
@@ -30,6 +33,7 @@ class Subject(Record):
         "endings",
         "home",
         "is_default",
+        "kept",
         "labels",
         "pid",
         "pid_files",
@@ -53,6 +57,7 @@ class Subject(Record):
         pid: int | None = None,
         pid_files: Iterable[str] = (),
         endings: Iterable[tuple[str, str]] = (),
+        kept: str = NAMED,
     ) -> None:
         self.units = tuple(name if "." in name else f"{name}.service" for name in units)
         self.labels = tuple(labels)
@@ -65,6 +70,7 @@ class Subject(Record):
         self.pid = pid
         self.pid_files = tuple(pid_files)
         self.endings = tuple(endings)
+        self.kept = kept
 
     @property
     def known_restarters(self) -> frozenset[str]:
@@ -104,11 +110,17 @@ class Restarter(Record):
 
 
 class Found(Record):
-    """What was found, and what could not be looked at, as (code, message)."""
+    """What was found, and what could not be looked at, as (code, message).
 
-    __slots__ = ("faults", "restarters")
+    `keeper` is the unit or job that was seen to keep the subject where nothing names one, empty otherwise.
+    """
 
-    def __init__(self, restarters: Iterable[Restarter] = (), faults: Iterable[tuple[str, str]] = ()) -> None:
+    __slots__ = ("faults", "keeper", "restarters")
+
+    def __init__(
+        self, restarters: Iterable[Restarter] = (), faults: Iterable[tuple[str, str]] = (), keeper: str = ""
+    ) -> None:
+        self.keeper = keeper
         self.restarters = tuple(restarters)
         self.faults = tuple(faults)
 

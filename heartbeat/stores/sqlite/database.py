@@ -31,8 +31,13 @@ class Database:
         self._identity = files.identity(path) if path else None
         self.patience = _BUSY_SECONDS
         """How long a transaction waits for one of another process."""
+        self._hurries_until: float | None = None
         # Re-entrant, so that a transaction inside another is SQLite's plain error and not a silent stop.
         self._lock = threading.RLock()
+
+    def hurry(self, seconds: float) -> None:
+        """Wait for no transaction of another process for longer than that, however many of ours have to."""
+        self._hurries_until = time.monotonic() + seconds
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -78,6 +83,8 @@ class Database:
         """Take our own lock, then SQLite's; our own is let go in between, or all threads would wait one by one."""
         until = time.monotonic() + self.patience
         while True:
+            if self._hurries_until is not None:
+                until = min(until, self._hurries_until)
             self._lock.acquire()
             try:
                 self._require_in_place()

@@ -23,6 +23,7 @@ _PASSING = {
     sqlite3.SQLITE_CANTOPEN: _NOT_OPENED,
     sqlite3.SQLITE_PROTOCOL: _LOCKED,
 }
+_LOCKS = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 # SQLite reports these under its general code, as it does a mistake in our own SQL.
 _DAMAGE_WORDS = ("no such table", "no such column", "has no column", "unsupported file format", "Could not decode")
@@ -62,6 +63,11 @@ def explained(name: str) -> Iterator[None]:
         if known is None:
             raise
         raise known from error
+
+
+def is_locked(error: LedgerError) -> bool:
+    """Whether it is only that another process has the ledger."""
+    return getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in _LOCKS
 
 
 def _explain(name: str, error: sqlite3.DatabaseError) -> LedgerError | None:

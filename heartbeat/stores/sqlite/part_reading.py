@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from heartbeat.model import ClockEvent, Decision, Depths, Incident, LedgerFinding, QueueItem, Run, Slot, Wake
@@ -114,5 +114,10 @@ class ReadingPart:
             if decided is not None:
                 yield decided
 
-    def prune(self, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
-        return prune(self._database, now, history, outputs)
+    def hurry(self, seconds: float) -> None:
+        self._database.hurry(seconds)
+
+    def prune(
+        self, now: datetime, history: timedelta, outputs: int, go_on: Callable[[], bool] = lambda: True
+    ) -> dict[str, int]:
+        return prune(self._database, now, history, outputs, go_on)

@@ -86,25 +86,28 @@ _FORGET_OUTPUT = """
 _FORGET_DUPLICATES = "DELETE FROM decisions WHERE run_id = ? AND action = 'duplicate' AND rule != 'returned'"
 
 
-def prune(database: Database, now: datetime, history: timedelta, outputs: int) -> dict[str, int]:
+def prune(
+    database: Database, now: datetime, history: timedelta, outputs: int, go_on: Callable[[], bool] = lambda: True
+) -> dict[str, int]:
     """How many rows went, by table; `outputs` counts runs that lost only their output."""
     instants = {"before": to_text(now - history), "long_before": to_text(now - max(history, SCOPES_KEPT))}
     # Queue items go before the findings that say they were told: without those, an item would be told once more.
-    counts = {"queue": _repeat(database, lambda db: queue_changes.forget(db, now - history, BATCH))}
-    counts |= {table: _repeat(database, _deleting(sql, instants)) for table, sql in _OLD.items()}
+    counts = {"queue": _repeat(database, go_on, lambda db: queue_changes.forget(db, now - history, BATCH))}
+    counts |= {table: _repeat(database, go_on, _deleting(sql, instants)) for table, sql in _OLD.items()}
     with database.reading() as db:
         jobs = [row["job"] for row in db.execute("SELECT job FROM jobs ORDER BY job")]
     # Several jobs at a time: with a transaction for each, thousands of jobs would keep the disk busy for minutes.
     some = [jobs[start : start + BATCH] for start in range(0, len(jobs), BATCH)]
-    counts["outputs"] = sum(_repeat(database, _forgetting(few[0], few[-1], outputs)) for few in some)
-    _shrink(database)
+    counts["outputs"] = sum(_repeat(database, go_on, _forgetting(few[0], few[-1], outputs)) for few in some)
+    if go_on():
+        _shrink(database)
     return counts
 
 
-def _repeat(database: Database, step: Callable[[sqlite3.Connection], int]) -> int:
-    """Do *step* in transactions of their own until it finds less than a batch to do."""
+def _repeat(database: Database, go_on: Callable[[], bool], step: Callable[[sqlite3.Connection], int]) -> int:
+    """Do *step* in transactions of their own until it finds less than a batch to do, or *go_on* says no."""
     total, done = 0, BATCH
-    while done >= BATCH:
+    while done >= BATCH and go_on():
         with database.writing() as db:
             done = step(db)
         total += done

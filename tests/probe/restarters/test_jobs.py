@@ -191,6 +191,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script(tmp_path, "launchctl", LAUNCHCTL.format(folder=tmp_path))
     script(tmp_path, "systemctl", "#!/bin/sh\nexit 1\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HEARTBEAT_LAUNCHCTL", f"{tmp_path}/launchctl")
     return tmp_path
 
 
