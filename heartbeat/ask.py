@@ -17,9 +17,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _KILL = 9  # without `signal`, which takes longer to import than the answer
+_WHOSE = ("--user",)
+_IN_TIME = " did not answer in time"
 _OF_THE_SESSION = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 SECONDS, LIMIT = 1.0, 4 * 1024 * 1024
 """How long a program may take, and how many bytes of its answer are read."""
+_left: float | None = None
+_silent: set[tuple[str, ...]] = set()
+
+
+def limit(seconds: float | None) -> None:
+    """From now on all questions of this process together may take so long, and whoever is silent is asked no more.
+
+    For one look at many targets, which all ask the same few managers; None lifts it.
+    """
+    global _left  # noqa: PLW0603 - the questions are asked far below whoever knows how long it all may take
+    _left = seconds
+    _silent.clear()
 
 
 class Answer(Record):
@@ -46,6 +60,28 @@ def launchctl(environ: Mapping[str, str]) -> str:
 
 def ask(argv: Sequence[str], environ: Mapping[str, str] | None = None, *, seconds: float = SECONDS) -> Answer:
     """Run a program with nothing on its stdin; its stdout and stderr as one text, in the order they were written."""
+    if _left is None:
+        return _ask(argv, environ, seconds)
+    return _ask_within_limit(argv, environ, seconds)
+
+
+def _ask_within_limit(argv: Sequence[str], environ: Mapping[str, str] | None, seconds: float) -> Answer:
+    global _left  # noqa: PLW0603 - as above
+    left = _left or 0.0
+    asked = (argv[0], *(word for word in argv if word in _WHOSE or word.startswith("--machine=") or word[-1:] == "@"))
+    if asked in _silent:
+        return Answer(None, "", f"{argv[0]} did not answer in time before, and is asked no more")
+    if left <= 0:
+        return Answer(None, "", f"there is no time left to ask {argv[0]}")
+    begun = time.monotonic()
+    answer = _ask(argv, environ, min(seconds, left))
+    _left = left - (time.monotonic() - begun)
+    if answer.fault.endswith(_IN_TIME):
+        _silent.add(asked)
+    return answer
+
+
+def _ask(argv: Sequence[str], environ: Mapping[str, str] | None, seconds: float) -> Answer:
     try:
         reader, writer = os.pipe2(os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
     except OSError as error:  # no descriptor is left
@@ -90,15 +126,21 @@ def _listen(name: str, pid: int, reader: int, until: float) -> Answer:
     text = b"".join(parts).decode(errors="replace")
     status = _end(pid, until)
     if status is None:
-        return Answer(None, text, f"{name} did not answer in time")
+        return Answer(None, text, f"{name}{_IN_TIME}")
     return Answer(status, text)
 
 
 def _end(pid: int, until: float) -> int | None:
-    """The exit status (negative: the signal); None when it had to be killed, or somebody else waited for it."""
+    """The exit status (negative: the signal); None when it had to be killed.
+
+    0 where nobody keeps it: a process whose SIGCHLD is ignored has no statuses. The text is what it answered.
+    """
     try:
         while True:
-            done, status = os.waitpid(pid, os.WNOHANG)
+            try:
+                done, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                return 0
             if done:
                 return os.waitstatus_to_exitcode(status)
             if time.monotonic() >= until:

@@ -8,6 +8,8 @@ import time
 
 from heartbeat.folders import keep_owner, make_private
 
+_FOR_PROBES = 20.0
+
 
 class KernelLock:
     """An exclusive lock on a file; the file stays, the lock goes with the descriptor."""
@@ -17,12 +19,17 @@ class KernelLock:
         self._descriptor: int | None = None
 
     def acquire(self, holder: str, *, patience: float = 1.0) -> bool:
-        """Take the lock, trying for *patience* seconds (a probe may hold it for a moment); write *holder* into it."""
+        """Take the lock, trying for *patience* seconds, and write *holder* into it; whether it was taken.
+
+        Where only probes have it, it is tried for twenty times as long: they hold it for a moment, unless the machine
+        is busy, and are no daemon beside which another must not start.
+        """
         make_private(os.path.dirname(self._path))
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        end = time.monotonic() + patience
+        begun = time.monotonic()
         while not _try(descriptor, fcntl.LOCK_EX):
-            if time.monotonic() >= end:
+            waited = time.monotonic() - begun
+            if waited >= patience and (waited >= _FOR_PROBES * patience or not _is_shared(descriptor)):
                 os.close(descriptor)
                 return False
             time.sleep(0.02)
@@ -55,6 +62,14 @@ def holder_of(path: str | os.PathLike[str]) -> str | None:
         return os.pread(descriptor, 4096, 0).decode(errors="replace")
     finally:
         os.close(descriptor)
+
+
+def _is_shared(descriptor: int) -> bool:
+    """Whether only readers hold the lock; it must not be held by this process."""
+    if not _try(descriptor, fcntl.LOCK_SH):
+        return False
+    fcntl.flock(descriptor, fcntl.LOCK_UN)  # two that wait must not keep each other from it
+    return True
 
 
 def _try(descriptor: int, kind: int) -> bool:

@@ -14,6 +14,7 @@ PERIOD = 15.0
 """Seconds between two pulses."""
 _PULSE_LIMIT = 1_048_576
 _MOST_PROBLEMS, _LONGEST_PROBLEM = 50, 1000
+_LONGEST_COUNT = 12
 _LATEST = 1e11  # seconds since 1970; beyond lie milliseconds and nonsense
 
 _FIELDS = (  # in the order of their lines; the problems follow
@@ -118,6 +119,8 @@ def read_pulse(path: str | os.PathLike[str]) -> Pulse | None:
     # Not a number, infinity, and a start after the pulse itself: no clock shows these.
     if not 0 <= started <= monotonic < _LATEST:
         raise ValueError("its instants make no sense")
+    if any(len(values[name]) > _LONGEST_COUNT for name in ("jobs", "items", "findings", "wakes", "messages")):
+        raise ValueError("its counts make no sense")
     return Pulse(
         owner=values["owner"],
         monotonic=monotonic,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from heartbeat.folders import make_private
-from heartbeat.pulse import plain, read_whole, replace
+from heartbeat.pulse import plain, replace
 from heartbeat.record import Record
 
 TYPE_CHECKING = False
@@ -108,13 +108,24 @@ def read_starts(path: str | os.PathLike[str]) -> list[Start]:
 def read_log(path: str | os.PathLike[str]) -> tuple[tuple[Start, ...], bool]:
     """The log, oldest first, and whether all that the file holds was a start; raises OSError."""
     try:
-        content = read_whole(path, _LIMIT)
+        content, is_cut = _read_tail(path)
     except FileNotFoundError:
         return (), True
     lines = content.decode(errors="replace").split("\n")
     starts = [start for line in lines if (start := _read_line(line)) is not None]
-    is_whole = len(content) < _LIMIT and len(starts) == sum(map(bool, lines))
+    is_whole = not is_cut and len(starts) == sum(map(bool, lines))
     return tuple(starts), is_whole
+
+
+def _read_tail(path: str | os.PathLike[str]) -> tuple[bytes, bool]:
+    """The end of the file, where the latest starts are, and whether there is more in front of it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe in its place must not block
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        before = os.fstat(descriptor).st_size - _LIMIT
+        if before >= 0:
+            file.seek(before)
+        content = file.read(_LIMIT) or b""  # None: a pipe that somebody may yet write to
+    return (content.partition(b"\n")[2], True) if before >= 0 else (content, len(content) == _LIMIT)
 
 
 def evidence_of(starts: Iterable[Start]) -> list[float]:

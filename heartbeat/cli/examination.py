@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+from heartbeat import ask
 from heartbeat.cli.health import why_not_live
 from heartbeat.probe import Health, examine, forms
 from heartbeat.probe.forms import Assertion
@@ -16,14 +18,16 @@ if TYPE_CHECKING:
 
     Problems = tuple[tuple[str, str], ...]
 
-_ITSELF = "heartbeat"
+_ITSELF, _ALL = "heartbeat", "--all"
+_TO_ASK = 8.0
+"""Seconds that all questions to systemd, launchd and cron together may take, however many targets there are."""
 _USAGE, _UNKNOWN = 2, 3
 _LIVE, _NO_RESTARTER, _FRESH = "--assert-live", "--assert-no-restarter", "--assert-fresh"
 _RESTARTERS = ("restarter", "second_supervisor")
 _SWITCHES = {
     _LIVE: "live",
     _NO_RESTARTER: "no_restarter",
-    "--all": "everything",
+    _ALL: "everything",
     "--nagios": "nagios",
     "--prometheus": "prometheus",
 }
@@ -106,18 +110,29 @@ def examine_as_asked(folders: tuple[str, str, str], words: list[str], *, as_json
         wanted = read_words(words, as_json=as_json)
     except ValueError as error:
         return _refuse("usage", str(error), _USAGE, as_json=as_json)
-    if wanted.target and wanted.target not in (known := known_names(folders)):
+    # Where they cannot be read, that is what is wrong with any target, not that there is none of its name.
+    problems = config_problems(folders) if wanted.everything or wanted.target else ()
+    if wanted.target and not problems and wanted.target not in (known := known_names(folders)):
         section = f"to watch another, write [watch.{wanted.target}] in {folders[0]}/config.toml"
         message = f"there is no target {wanted.target!r}; known are {', '.join((_ITSELF, *known))}; {section}"
         return _refuse("not_found", message, _UNKNOWN, as_json=as_json)
     names = ("", *watched_names(folders)) if wanted.everything else (wanted.target,)
     # Who restarts it is looked for where nothing narrower was asked: it takes longer than all the rest.
     is_full = wanted.no_restarter or not (wanted.live or wanted.fresh)
-    looks = [_Look(name, folders, is_full=is_full, home=home) for name in names]
-    unseen = [f"{look.asked}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter]
-    return _reply(
-        wanted, [look.health for look in looks], _assertions(wanted, looks, folders[1]), unseen, as_json=as_json
-    )
+    ask.limit(_TO_ASK)
+    try:
+        looks = [_Look(name, folders, is_full=is_full, home=home) for name in names]
+    finally:
+        ask.limit(None)
+    if wanted.everything:
+        looks[0].add(problems)
+    unseen = [
+        f"{look.asked(_NO_RESTARTER)}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter
+    ]
+    assertions = _assertions(wanted, looks, folders[1])
+    if problems and wanted.everything and (assertions or wanted.nagios):
+        assertions += (Assertion(_ALL, "; ".join(message for _, message in problems)),)
+    return _reply(wanted, [look.health for look in looks], assertions, unseen, as_json=as_json)
 
 
 class _Look:
@@ -126,6 +141,18 @@ class _Look:
     def __init__(self, name: str, folders: tuple[str, str, str], *, is_full: bool, home: str) -> None:
         self.restarters: Problems = ()
         self.unseen: Problems = ()
+        try:
+            self._look(name, folders, is_full=is_full, home=home)
+        except Exception as error:  # one target that breaks the probe must not cost the answer about the others
+            if os.environ.get("HEARTBEAT_DEBUG"):
+                raise
+            why = f"cannot examine {name or _ITSELF}: {type(error).__name__}: {error}"
+            problem = ("not_examined", f"{why}; set HEARTBEAT_DEBUG=1 to see where")
+            self.health = Health(
+                "stalled", f"{name or _ITSELF} could not be examined", target=name, problems=(problem,)
+            )
+
+    def _look(self, name: str, folders: tuple[str, str, str], *, is_full: bool, home: str) -> None:
         if name:
             self.health = examine_watched(name, folders, thorough=is_full)
             self.restarters = tuple(each for each in self.health.problems if each[0] in _RESTARTERS)
@@ -135,24 +162,31 @@ class _Look:
         if is_full:
             self.restarters, self.unseen, keeper = own_restarters(folders)
             self.health.summary += f", kept by {keeper}" if keeper else ""
-        if self.restarters and self.health.state != "absent":
-            self.health.problems += self.restarters
-            self.health.state = "degraded" if self.health.state == "up" else self.health.state
+        if self.health.state != "absent":
+            self.add(self.restarters)
 
-    @property
-    def asked(self) -> str:
-        """The assertion that nothing restarts it, as it was asked."""
-        return f"{_NO_RESTARTER} {self.health.target}".rstrip()
+    def add(self, problems: Problems) -> None:
+        """What else is wrong with it."""
+        self.health.problems += problems
+        self.health.state = "degraded" if problems and self.health.state == "up" else self.health.state
+
+    def asked(self, assertion: str) -> str:
+        """An assertion about this target, as it was asked."""
+        return f"{assertion} {self.health.target}".rstrip()
 
 
 def _assertions(wanted: Wanted, looks: list[_Look], state: str) -> tuple[Assertion, ...]:
     made = []
     if wanted.live:
-        made += [Assertion(_LIVE, "" if look.health.is_live else why_not_live(look.health)) for look in looks]
+        made += [
+            Assertion(look.asked(_LIVE), "" if look.health.is_live else why_not_live(look.health)) for look in looks
+        ]
     if wanted.no_restarter:
-        made += [Assertion(look.asked, "; ".join(message for _, message in look.restarters)) for look in looks]
-    now = time.time()
-    made += [Assertion(f"{_FRESH} {text}", why_not_fresh(state, job, age, now)) for job, age, text in wanted.fresh]
+        made += [
+            Assertion(look.asked(_NO_RESTARTER), "; ".join(message for _, message in look.restarters)) for look in looks
+        ]
+    now, fresh = time.time(), dict.fromkeys(wanted.fresh)  # each once, however often it was asked
+    made += [Assertion(f"{_FRESH} {text}", why_not_fresh(state, job, age, now)) for job, age, text in fresh]
     return tuple(made)
 
 
@@ -161,7 +195,7 @@ def _reply(
 ) -> Reply:
     failures = [each for each in assertions if each.reason]
     # The state itself says best that it does not live.
-    told = [each.reason if each.name == _LIVE else f"{each.name}: {each.reason}" for each in failures]
+    told = [each.reason if each.name.startswith(_LIVE) else f"{each.name}: {each.reason}" for each in failures]
     status, text = 1 if failures else 0, ""
     if wanted.nagios:
         text, status = forms.as_nagios(healths, failures)
@@ -186,6 +220,13 @@ def watched_names(folders: tuple[str, str, str]) -> tuple[str, ...]:
     from heartbeat.probe.targets import known_targets
 
     return tuple(name for name in known_targets(f"{folders[0]}/config.toml") if name != _ITSELF)
+
+
+def config_problems(folders: tuple[str, str, str]) -> Problems:
+    """What keeps targets that the configuration names from being known."""
+    from heartbeat.probe.targets import config_problems
+
+    return config_problems(f"{folders[0]}/config.toml")
 
 
 def known_names(folders: tuple[str, str, str]) -> tuple[str, ...]:

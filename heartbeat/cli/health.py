@@ -93,4 +93,6 @@ def bound(seconds: float = _LONGEST) -> None:
     import _signal  # type: ignore[import-not-found] # `signal` takes longer to load than the answer
 
     _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
+    # Ignored by whoever called us, it would leave no exit status of what is asked.
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
     _signal.setitimer(_signal.ITIMER_REAL, seconds)

@@ -168,7 +168,11 @@ def _fact(named: Sequence[tuple[dict[str, str], Health]], name: str) -> list[flo
 
 def _family(name: str, kind: str, text: str, samples: Iterable[tuple[dict[str, str], float]]) -> list[str]:
     """All samples of one metric together, as the format wants it; nothing when there is none."""
-    rows = [f"{name}{{{_labels(labels)}}} {value!r}" for labels, value in samples]
+    found: dict[str, float] = {}
+    for each, value in samples:  # the same labels twice would make the whole text invalid
+        labels = _labels(each)
+        found[labels] = min(value, found.get(labels, value))
+    rows = [f"{name}{{{labels}}} {value!r}" for labels, value in found.items()]
     return [f"# HELP {name} {text}.", f"# TYPE {name} {kind}", *rows] if rows else []
 
 

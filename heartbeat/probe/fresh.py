@@ -7,7 +7,7 @@ import stat
 import time
 
 from heartbeat.probe.ground import LEDGER
-from heartbeat.probe.instants import local_of, seconds_of, span_of
+from heartbeat.probe.instants import local_of, seconds_of, span_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ _UNKNOWN_INTERVAL = 86_400.0
 _LAST_GOOD = """
     SELECT ended_at FROM runs WHERE job = ? AND state = 'ended' AND verdict IN ('wake', 'quiet')
     ORDER BY rowid DESC LIMIT 1"""
-_SLOTS = "SELECT slot_at, last_at, count FROM slots WHERE job = ? ORDER BY slot_at DESC LIMIT ?"
+# What is dated ahead was entered under a wrong clock, and would tell how far that was off instead of the interval.
+_SLOTS = """
+    SELECT slot_at, last_at, count FROM slots WHERE job = ? AND slot_at <= ? ORDER BY slot_at DESC LIMIT ?"""
 _KNOWN = "SELECT job FROM jobs UNION SELECT DISTINCT job FROM runs"
 
 
@@ -90,7 +92,7 @@ def _judge(ledger: sqlite3.Connection, job: str, age: float | None, now: float) 
         return f"its last good run has no time that can be read: {row[0]!r}"
     if ended > now:
         return f"its last good run is dated {local_of(ended)}, which is yet to come; was the clock set back?"
-    limit = age if age is not None else _usual(ledger, job)
+    limit = age if age is not None else _usual(ledger, job, now)
     if now - ended > limit:
         return f"its last good run ended {local_of(ended)}, {span_of(now - ended)} ago; it may be {span_of(limit)} old"
     return ""
@@ -105,11 +107,15 @@ def _never(job: str, known: list[str]) -> str:
     return "the ledger knows no such job" + (f"; did you mean {', '.join(near)}?" if near else "; it knows none")
 
 
-def _usual(ledger: sqlite3.Connection, job: str) -> float:
-    """Twice the longest gap between the latest slots, newest first."""
+def _usual(ledger: sqlite3.Connection, job: str, now: float) -> float:
+    """Twice the longest gap between the latest slots, newest first.
+
+    Between two slots on either side of a step of the clock lies the stretch of those that were missed by it, which
+    tells the interval too.
+    """
     gaps: list[float] = []
     after: float | None = None
-    for slot_at, last_at, count in ledger.execute(_SLOTS, (job, _LOOKED_AT)):
+    for slot_at, last_at, count in ledger.execute(_SLOTS, (job, text_of(now), _LOOKED_AT)):
         first, last = seconds_of(slot_at), seconds_of(last_at)
         if first is None or last is None:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+_LONGEST = 40
 _DAYS_TO_1970 = 719_468
 """From the first of March of the year 0, which is where the count of days begins here."""
 
@@ -26,6 +27,8 @@ def local_of(at: float) -> str:
 
 def seconds_of(text: str) -> float | None:
     """Seconds since 1970 of what `heartbeat.clock.to_text` wrote; None for anything else."""
+    if len(text) > _LONGEST:
+        return None  # with a year beyond every float
     date, _, rest = text.partition("T")
     day, clock = date.split("-"), rest.removesuffix("Z").split(":")
     if not rest.endswith("Z") or len(day) != 3 or len(clock) != 3 or not text.isascii():  # noqa: PLR2004 year, month, day; hour, minute, second

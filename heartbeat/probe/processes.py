@@ -62,6 +62,8 @@ def has_started(process: Process, recorded: object) -> bool | None:
         return None
     if process.ticks is not None and recorded == process.ticks:
         return True
+    if not 0 < recorded < _LAST * 1000:
+        return False  # a file may hold a number that no float can
     instants = (recorded / unit for unit in (1, 100, 1000))
     return any(_FIRST <= at < _LAST and process.started_at - _SLACK <= at <= _now() for at in instants)
 

@@ -18,13 +18,23 @@ if TYPE_CHECKING:
     from heartbeat.probe.health import Health
 
 _LARGEST = 32 * 1024 * 1024
+_OF_STATE = ("required", "phases")
+"""Keys about what a state file says: without one they would never be looked at."""
 _UNITS = (".service", ".timer", ".scope", ".socket", ".path", ".target")
 
 
 def known_targets(config_file: str) -> tuple[str, ...]:
-    """The names of what the configuration has watched; none when it cannot be read."""
+    """The names of what the configuration has watched; none when it cannot be read, see `config_problems`."""
     sections, _ = _read_sections(config_file)
-    return tuple(sections)
+    return tuple(filter(None, sections))
+
+
+def config_problems(config_file: str) -> tuple[tuple[str, str], ...]:
+    """What keeps targets from being known, as (code, message)."""
+    sections, fault = _read_sections(config_file)
+    if fault:
+        return (("config_unreadable", fault),)
+    return (_invalid('""', "a target needs a name"),) if "" in sections else ()
 
 
 def examine_target(
@@ -55,7 +65,8 @@ def find_target(name: str, config_file: str, environ: Mapping[str, str]) -> Targ
     problems = [("config_unreadable", fault)] if fault else []
     section = sections.get(name, {"preset": name} if name in PRESETS else None)
     if section is None:
-        problems.append(("target_unknown", f"{config_file} has no section [watch.{name}]; write one"))
+        if not fault:
+            problems.append(("target_unknown", f"{config_file} has no section [watch.{name}]; write one"))
         return Target(name, {}, tuple(problems))
     if not isinstance(section, dict):
         section = {}
@@ -71,6 +82,8 @@ def find_target(name: str, config_file: str, environ: Mapping[str, str]) -> Targ
         values = {**_of_preset(preset, values, environ), **values}
     faults, values = _with_whole_names(values)
     problems += [_invalid(name, reason) for reason in faults]
+    if not values.get("state_file"):
+        problems += [_invalid(name, f"{key} needs a state_file") for key in _OF_STATE if values.get(key)]
     if not any(values.get(key) for key in EVIDENCE):
         problems.append(_invalid(name, f"it names nothing to look at; write a preset, or one of {', '.join(EVIDENCE)}"))
     usual = os.path.expanduser(str(PRESETS[preset]["home"])) if preset else values["home"]

@@ -138,11 +138,12 @@ def test_a_crash_loop_ends_at_the_limit_and_the_owner_is_told(service: Service) 
     assert "heartbeat.service failed, and stays down: it was started too often, " in told
     assert "in vain, and the last time it was killed by KILL" in told
     assert told.count("is down on") == 1
-    assert service.try_("health", "--assert-live").status == 1
+    down = service.try_("health", "--assert-live")
+    assert (down.status, "flapping" in down.text) == (1, True), down.text
 
     service.run("start")
     assert service.facts()["ActiveState"] == "active", "the limit is systemd's, and does not refuse the owner"
-    assert "flapping" in service.try_("health", "--assert-live").text
+    assert service.try_("health", "--assert-live").status == 0, "a start that was asked for begins anew"
 
 
 def test_a_configuration_with_faults_is_not_tried_again_and_told(service: Service) -> None:
@@ -188,7 +189,9 @@ def test_asking_for_restarts_is_no_flapping(service: Service) -> None:
     for _ in range(7):  # more than the start limit allows
         service.run("restart")
     assert {start[1] for start in service.starts()} == {"asked"}
-    assert service.data("health")["state"] == "up"
+    health = service.data("health")
+    assert [problem["code"] for problem in health["problems"]] == ["restart_requests"], "by a program, and often"
+    assert (health["state"], service.try_("health", "--assert-live").status) == ("degraded", 0)
 
 
 def test_what_differs_from_what_would_be_written_is_told_line_by_line(service: Service) -> None:
