@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from heartbeat.ask import LIMIT, Answer, ask, launchctl, session
+from heartbeat.ask import LIMIT, Answer, ask, launchctl, limit, session
 from heartbeat.process import pids
 
 
@@ -76,8 +77,10 @@ def test_without_a_descriptor_left_it_is_an_answer_too() -> None:
 def kept(tmp_path: Path) -> Iterator[Path]:
     """Where a program writes its pid, and those of its children."""
     yield tmp_path / "pid"
-    for pid in (tmp_path / "pid").read_text().split():
-        peer = pids.look(int(pid))
+    until = time.monotonic() + 5  # a child that was killed may not have had its turn to die yet
+    for pid in map(int, (tmp_path / "pid").read_text().split()):
+        while (peer := pids.look(pid)) and not peer.dead and time.monotonic() < until:
+            time.sleep(0.01)
         assert peer is None or peer.dead
 
 
@@ -140,3 +143,41 @@ def test_a_variable_of_the_session_that_is_empty_is_as_good_as_none(
 def test_launchd_is_asked_through_apples_own_program_unless_another_is_given() -> None:
     assert launchctl({"PATH": "/x"}) == launchctl({"HEARTBEAT_LAUNCHCTL": ""}) == "/bin/launchctl"
     assert launchctl({"HEARTBEAT_LAUNCHCTL": "/x/launchctl"}) == "/x/launchctl"
+
+
+@pytest.fixture
+def deaf() -> Iterator[None]:
+    """A caller's SIGCHLD that is ignored is inherited, and the kernel keeps no exit status then."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.usefixtures("deaf")
+def test_where_no_exit_status_is_kept_the_text_is_the_answer() -> None:
+    assert sh("echo here") == Answer(0, "here\n")
+    assert sh("sleep 60", seconds=0.2).fault == "sh did not answer in time"
+
+
+@pytest.fixture
+def limited() -> Iterator[None]:
+    limit(0.5)
+    yield
+    limit(None)
+
+
+@pytest.mark.usefixtures("limited")
+def test_under_a_limit_who_was_silent_is_asked_no_more_and_others_are(tmp_path: Path) -> None:
+    (tmp_path / "slow").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "slow").chmod(0o755)
+    slow = str(tmp_path / "slow")
+    assert ask([slow, "a"], seconds=0.2).fault.endswith("did not answer in time")
+    begun = time.monotonic()
+    assert "asked no more" in ask([slow, "b"]).fault
+    assert time.monotonic() - begun < 0.1
+    assert sh("echo here").text == "here\n"
+    # The other manager of the same program is another one to ask.
+    assert ask([slow, "--user"]).fault.endswith("did not answer in time")
+    assert "no time left" in sh("echo here").fault
+    limit(None)
+    assert sh("echo here").text == "here\n"

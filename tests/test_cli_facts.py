@@ -463,6 +463,7 @@ def test_health_is_absent_where_nothing_was_started(place: Place) -> None:
         "state": "absent",
         "live": True,
         "summary": "heartbeat was never started here",
+        "known": True,
         "since": None,
         "problems": [],
         "pid": None,

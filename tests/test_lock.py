@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -232,3 +233,48 @@ def test_a_lock_in_a_place_that_cannot_be_is_an_error_not_a_refusal(tmp_path: Pa
     (tmp_path / "folder").mkdir()
     with pytest.raises(IsADirectoryError):
         KernelLock(tmp_path / "folder").acquire("1:1")
+
+
+def shared(path: Path) -> int:
+    """The lock as a probe has it that is slow to let go."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
+
+
+def test_a_slow_probe_does_not_keep_a_daemon_from_starting(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.lock"
+    probe = shared(path)
+    ending = threading.Timer(0.6, os.close, (probe,))
+    ending.start()
+    begun = time.monotonic()
+    lock = KernelLock(path)
+    assert lock.acquire("1:1", patience=0.1)
+    assert 0.5 < time.monotonic() - begun < 5
+    assert holder_of(path) == "1:1"
+    ending.join()
+    lock.release()
+
+
+def test_the_longer_wait_for_probes_ends_too_and_without_patience_there_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.lock"
+    probe = shared(path)
+    begun = time.monotonic()
+    assert not KernelLock(path).acquire("1:1", patience=0)
+    assert time.monotonic() - begun < 0.3
+    assert not KernelLock(path).acquire("1:1", patience=0.02)
+    assert 0.4 <= time.monotonic() - begun < 3
+    os.close(probe)
+
+
+def test_of_two_that_wait_for_a_probe_one_gets_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.lock"
+    probe = shared(path)
+    children = [start(path, f"{number}:1", patience=0.4) for number in (1, 2)]
+    try:
+        time.sleep(0.8)
+        os.close(probe)
+        assert sorted(map(said, children)) == ["False", "True"]
+    finally:
+        for child in children:
+            end(child)

@@ -1,4 +1,4 @@
-"""What `heartbeat health` was asked, word by word, and its answer. Standard library only."""
+"""The answer to what `heartbeat health` was asked. Standard library only."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import time
 
 from heartbeat import ask
 from heartbeat.cli.health import why_not_live
+from heartbeat.cli.wanted import ALL, FRESH, ITSELF, LIVE, NO_RESTARTER, Wanted, read_words
 from heartbeat.probe import Health, examine, forms
 from heartbeat.probe.forms import Assertion
-from heartbeat.probe.fresh import read_age, why_not_fresh
+from heartbeat.probe.fresh import why_not_fresh
 from heartbeat.record import Record
 
 TYPE_CHECKING = False
@@ -18,76 +19,11 @@ if TYPE_CHECKING:
 
     Problems = tuple[tuple[str, str], ...]
 
-_ITSELF, _ALL = "heartbeat", "--all"
 _TO_ASK = 8.0
 """Seconds that all questions to systemd, launchd and cron together may take, however many targets there are."""
 _USAGE, _UNKNOWN = 2, 3
-_LIVE, _NO_RESTARTER, _FRESH = "--assert-live", "--assert-no-restarter", "--assert-fresh"
+_UNREADABLE = "config_unreadable"
 _RESTARTERS = ("restarter", "second_supervisor")
-_SWITCHES = {
-    _LIVE: "live",
-    _NO_RESTARTER: "no_restarter",
-    _ALL: "everything",
-    "--nagios": "nagios",
-    "--prometheus": "prometheus",
-}
-
-
-class Wanted(Record):
-    """What was asked.
-
-    `target` is empty for heartbeat itself; `fresh` holds a job, an age in seconds or None, and both as written.
-    """
-
-    __slots__ = ("everything", "fresh", "live", "nagios", "no_restarter", "prometheus", "target")
-
-    def __init__(self) -> None:
-        self.target = ""
-        self.everything = self.live = self.no_restarter = self.nagios = self.prometheus = False
-        self.fresh: list[tuple[str, float | None, str]] = []
-
-
-def read_words(words: list[str], *, as_json: bool = False) -> Wanted:
-    """The words behind `health`; raises ValueError with what is wrong about them."""
-    wanted, remaining = Wanted(), list(words)
-    while remaining:
-        word = remaining.pop(0)
-        if word in _SWITCHES:
-            setattr(wanted, _SWITCHES[word], True)
-        elif word == _FRESH:
-            if not remaining or remaining[0].startswith("-"):
-                raise ValueError(f"{_FRESH} needs the name of a job, such as {_FRESH} vip-mail=30m")
-            wanted.fresh.append(_read_fresh(remaining.pop(0)))
-        elif word.startswith(f"{_FRESH}="):
-            wanted.fresh.append(_read_fresh(word.removeprefix(f"{_FRESH}=")))
-        elif word == "--system":
-            raise ValueError("--system has folders of its own, and --home means others; leave one of them out")
-        elif word.startswith("-") or not word:
-            raise ValueError(f"there is no option {word!r}; see `heartbeat health --help`")
-        elif wanted.target:
-            raise ValueError(f"one target at a time, not {wanted.target!r} and {word!r}; or --all")
-        else:
-            wanted.target = word
-    if wanted.nagios + wanted.prometheus + as_json > 1:
-        raise ValueError("the answer has one form: --json, --nagios or --prometheus")
-    _require_sense(wanted)
-    return wanted
-
-
-def _read_fresh(text: str) -> tuple[str, float | None, str]:
-    job, equals, age = text.partition("=")
-    if not job:
-        raise ValueError(f"{_FRESH} needs the name of a job, such as {_FRESH} vip-mail=30m")
-    return job, read_age(age) if equals else None, text
-
-
-def _require_sense(wanted: Wanted) -> None:
-    if wanted.everything and wanted.target:
-        raise ValueError("--all means every target; leave out its name, or --all")
-    if wanted.target == _ITSELF:
-        wanted.target = ""
-    if wanted.fresh and wanted.target:
-        raise ValueError(f"{_FRESH} is about heartbeat's own jobs; leave out {wanted.target!r}")
 
 
 class Reply(Record):
@@ -111,52 +47,59 @@ def examine_as_asked(folders: tuple[str, str, str], words: list[str], *, as_json
     except ValueError as error:
         return _refuse("usage", str(error), _USAGE, as_json=as_json)
     # Where they cannot be read, that is what is wrong with any target, not that there is none of its name.
-    problems = config_problems(folders) if wanted.everything or wanted.target else ()
+    problems = _named(config_problems(folders), home) if wanted.everything or wanted.target else ()
     if wanted.target and not problems and wanted.target not in (known := known_names(folders)):
         section = f"to watch another, write [watch.{wanted.target}] in {folders[0]}/config.toml"
-        message = f"there is no target {wanted.target!r}; known are {', '.join((_ITSELF, *known))}; {section}"
+        message = f"there is no target {wanted.target!r}; known are {', '.join((ITSELF, *known))}; {section}"
         return _refuse("not_found", message, _UNKNOWN, as_json=as_json)
     names = ("", *watched_names(folders)) if wanted.everything else (wanted.target,)
     # Who restarts it is looked for where nothing narrower was asked: it takes longer than all the rest.
     is_full = wanted.no_restarter or not (wanted.live or wanted.fresh)
     ask.limit(_TO_ASK)
     try:
-        looks = [_Look(name, folders, is_full=is_full, home=home) for name in names]
+        looks = [_Look(name, folders, is_full=is_full, home=home, is_alone=len(names) == 1) for name in names]
     finally:
         ask.limit(None)
     if wanted.everything:
         looks[0].add(problems)
     unseen = [
-        f"{look.asked(_NO_RESTARTER)}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter
+        f"{look.asked(NO_RESTARTER)}: {message}" for look in looks for _, message in look.unseen if wanted.no_restarter
     ]
     assertions = _assertions(wanted, looks, folders[1])
     if problems and wanted.everything and (assertions or wanted.nagios):
-        assertions += (Assertion(_ALL, "; ".join(message for _, message in problems)),)
-    return _reply(wanted, [look.health for look in looks], assertions, unseen, as_json=as_json)
+        assertions += (Assertion(ALL, "; ".join(message for _, message in problems)),)
+    reply = _reply(wanted, [look.health for look in looks], assertions, unseen, as_json=as_json)
+    # Whatever was asked: it is not known to be well.
+    reply.status = reply.status or int(any(look.fault for look in looks))
+    return reply
 
 
 class _Look:
-    """At one target: its health, who restarts it, and what could not be looked at, the latter as (code, message)."""
+    """At one target: its health, who restarts it, and what could not be looked at, the latter as (code, message).
 
-    def __init__(self, name: str, folders: tuple[str, str, str], *, is_full: bool, home: str) -> None:
+    `fault` is what kept the probe itself from telling; of a target that `is_alone` it is raised.
+    """
+
+    def __init__(self, name: str, folders: tuple[str, str, str], *, is_full: bool, home: str, is_alone: bool) -> None:
         self.restarters: Problems = ()
         self.unseen: Problems = ()
+        self.fault = ""
         try:
             self._look(name, folders, is_full=is_full, home=home)
         except Exception as error:  # one target that breaks the probe must not cost the answer about the others
-            if os.environ.get("HEARTBEAT_DEBUG"):
+            if is_alone or os.environ.get("HEARTBEAT_DEBUG"):
                 raise
-            why = f"cannot examine {name or _ITSELF}: {type(error).__name__}: {error}"
-            problem = ("not_examined", f"{why}; set HEARTBEAT_DEBUG=1 to see where")
-            self.health = Health(
-                "stalled", f"{name or _ITSELF} could not be examined", target=name, problems=(problem,)
-            )
+            named = name or ITSELF
+            self.fault = f"cannot examine {named}: {type(error).__name__}: {error}; HEARTBEAT_DEBUG=1 shows where"
+            problems = (("not_examined", self.fault),)
+            self.health = Health("stalled", f"{named} could not be examined", target=name, problems=problems)
 
     def _look(self, name: str, folders: tuple[str, str, str], *, is_full: bool, home: str) -> None:
         if name:
             self.health = examine_watched(name, folders, thorough=is_full)
             self.restarters = tuple(each for each in self.health.problems if each[0] in _RESTARTERS)
             self.unseen = self.health.unseen
+            self.health.problems = _named(self.health.problems, home)
             return
         self.health = examine(folders[1], thorough=True, home=home)
         if is_full:
@@ -175,18 +118,27 @@ class _Look:
         return f"{assertion} {self.health.target}".rstrip()
 
 
+def _named(problems: Problems, home: str) -> Problems:
+    """With the command about the configuration as it must be typed for this installation."""
+    if not home or all(code != _UNREADABLE for code, _ in problems):
+        return problems
+    from heartbeat.probe.naming import named
+
+    return tuple((code, named(message, home) if code == _UNREADABLE else message) for code, message in problems)
+
+
 def _assertions(wanted: Wanted, looks: list[_Look], state: str) -> tuple[Assertion, ...]:
     made = []
     if wanted.live:
         made += [
-            Assertion(look.asked(_LIVE), "" if look.health.is_live else why_not_live(look.health)) for look in looks
+            Assertion(look.asked(LIVE), "" if look.health.is_live else why_not_live(look.health)) for look in looks
         ]
     if wanted.no_restarter:
         made += [
-            Assertion(look.asked(_NO_RESTARTER), "; ".join(message for _, message in look.restarters)) for look in looks
+            Assertion(look.asked(NO_RESTARTER), "; ".join(message for _, message in look.restarters)) for look in looks
         ]
     now, fresh = time.time(), dict.fromkeys(wanted.fresh)  # each once, however often it was asked
-    made += [Assertion(f"{_FRESH} {text}", why_not_fresh(state, job, age, now)) for job, age, text in fresh]
+    made += [Assertion(f"{FRESH} {text}", why_not_fresh(state, job, age, now)) for job, age, text in fresh]
     return tuple(made)
 
 
@@ -195,7 +147,7 @@ def _reply(
 ) -> Reply:
     failures = [each for each in assertions if each.reason]
     # The state itself says best that it does not live.
-    told = [each.reason if each.name.startswith(_LIVE) else f"{each.name}: {each.reason}" for each in failures]
+    told = [each.reason if each.name.startswith(LIVE) else f"{each.name}: {each.reason}" for each in failures]
     status, text = 1 if failures else 0, ""
     if wanted.nagios:
         text, status = forms.as_nagios(healths, failures)
@@ -219,7 +171,7 @@ def watched_names(folders: tuple[str, str, str]) -> tuple[str, ...]:
     """The targets that the configuration names."""
     from heartbeat.probe.targets import known_targets
 
-    return tuple(name for name in known_targets(f"{folders[0]}/config.toml") if name != _ITSELF)
+    return tuple(name for name in known_targets(f"{folders[0]}/config.toml") if name != ITSELF)
 
 
 def config_problems(folders: tuple[str, str, str]) -> Problems:

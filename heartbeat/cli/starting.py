@@ -50,8 +50,9 @@ def take_place(call: Shell, lock: KernelLock, lives: list[Life]) -> None:
     try:
         patiently(call, take)
     except OSError as error:
-        file = error.filename2 or error.filename or call.home.state
-        message = f"cannot write {file}: {error.strerror}; free space, or correct its permissions"
+        name = os.path.basename(error.filename2 or error.filename or "")
+        fault = f"{error.strerror} ({name})" if name else error.strerror
+        message = f"cannot write in {call.home.state}: {fault}; free space, or correct its permissions"
         raise HeartbeatError(message) from error
 
 

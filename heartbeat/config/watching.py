@@ -71,6 +71,11 @@ class WatchSettings(Model):
                 "cannot watch it: it names nothing to look at;"
                 f' write preset = "hermes" or "openclaw", or one of {", ".join(_EVIDENCE)}'
             )
+        for key in ("required", "phases"):
+            if getattr(self, key) and not self.state_file:
+                raise ValueError(
+                    f"cannot use {key} without a state_file, which alone could tell; write state_file as well"
+                )
         for key in ("installed", "state_file", "heartbeat_file", "pid_file", "starts_log"):
             value = getattr(self, key) or ()
             for name in (value,) if isinstance(value, str) else value:

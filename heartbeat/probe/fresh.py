@@ -26,6 +26,12 @@ _LAST_GOOD = """
 # What is dated ahead was entered under a wrong clock, and would tell how far that was off instead of the interval.
 _SLOTS = """
     SELECT slot_at, last_at, count FROM slots WHERE job = ? AND slot_at <= ? ORDER BY slot_at DESC LIMIT ?"""
+# The last slot that ran before the clock was ahead, if that was lately.
+_BEFORE_STEP = """
+    WITH latest AS (
+        SELECT rowid AS entered, slot_at FROM runs WHERE job = :job AND slot_at IS NOT NULL
+        ORDER BY rowid DESC LIMIT 1000)
+    SELECT max(slot_at) FROM latest WHERE entered < (SELECT min(entered) FROM latest WHERE slot_at > :now)"""
 _KNOWN = "SELECT job FROM jobs UNION SELECT DISTINCT job FROM runs"
 
 
@@ -108,18 +114,16 @@ def _never(job: str, known: list[str]) -> str:
 
 
 def _usual(ledger: sqlite3.Connection, job: str, now: float) -> float:
-    """Twice the longest gap between the latest slots, newest first.
-
-    Between two slots on either side of a step of the clock lies the stretch of those that were missed by it, which
-    tells the interval too.
-    """
+    """Twice the longest gap between the latest slots, newest first; one while the clock was ahead is none."""
+    row = ledger.execute(_BEFORE_STEP, {"job": job, "now": text_of(now)}).fetchone()
+    step = seconds_of(row[0] or "")
     gaps: list[float] = []
     after: float | None = None
     for slot_at, last_at, count in ledger.execute(_SLOTS, (job, text_of(now), _LOOKED_AT)):
         first, last = seconds_of(slot_at), seconds_of(last_at)
         if first is None or last is None:
             continue
-        if after is not None:
+        if after is not None and not (step is not None and last <= step < after):
             gaps.append(after - last)
         if count and count > 1:  # a stretch of slots that ended alike
             gaps.append((last - first) / (count - 1))

@@ -7,6 +7,7 @@ then is never `up`.
 from __future__ import annotations
 
 import os
+import stat
 
 from heartbeat.probe.presets import HOME_VARIABLES, PRESETS, service_of
 from heartbeat.probe.watched import DEFAULTS, EVIDENCE, FILES, Target, read_value
@@ -94,16 +95,25 @@ def _read_sections(config_file: str) -> tuple[Mapping[str, object], str]:
     """The sections by name, and what keeps them from being read."""
     import tomllib  # here: whoever asks of heartbeat itself does not wait for it
 
-    from heartbeat.pulse import read_whole
-
     try:
-        table = tomllib.loads(read_whole(config_file, _LARGEST).decode())
+        table = tomllib.loads(_text_of(config_file))
     except FileNotFoundError:
-        return {}, ""
+        if not os.path.islink(config_file):
+            return {}, ""
+        return {}, f"cannot read {config_file}: it is a link to nothing; see `heartbeat check`"
     except (OSError, ValueError, RecursionError) as error:
-        return {}, f"cannot read {config_file}: {error}; see `heartbeat check`"
+        reason = getattr(error, "strerror", None) or error
+        return {}, f"cannot read {config_file}: {reason}; see `heartbeat check`"
     watch = table.get("watch", {})
     return (watch, "") if isinstance(watch, dict) else ({}, f"cannot use watch in {config_file}: it must be a table")
+
+
+def _text_of(config_file: str) -> str:
+    from heartbeat.pulse import read_whole
+
+    if stat.S_ISFIFO(os.stat(config_file).st_mode):
+        raise OSError("it is a pipe")  # from which nothing would be read, as from an empty file
+    return read_whole(config_file, _LARGEST).decode()
 
 
 def _of_preset(preset: str, given: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, object]:

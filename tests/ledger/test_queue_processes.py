@@ -19,6 +19,11 @@ CONFIG = """
 [owner]
 zone = "UTC"
 
+[budget] # so that nothing is held
+min_gap = "0s"
+per_hour = 3600
+per_day = 86400
+
 [agent]
 kind = "command"
 command = ["{home}/agent.sh"]
