@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -33,7 +33,8 @@ def running(argv: Sequence[str], **more: object) -> Iterator[subprocess.Popen[by
         try:
             yield process
         finally:
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # the test may have ended all of it
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def named(target: Subject) -> list[Restarter]:
