@@ -97,7 +97,8 @@ def test_a_broken_configuration_is_told_at_once_and_leaves_nothing(place: Place)
 def test_one_that_ends_before_its_first_beat_says_why(place: Place) -> None:
     (place.state / "pulse").mkdir(parents=True)
     done = place.run("run", "--detach")
-    said = f"it ended with status 1 before its first beat; it said: heartbeat: cannot write in {place.state}: Is a directory (pulse"
+    fault = f"heartbeat: cannot write in {place.state}: Is a directory (pulse"
+    said = f"it ended with status 1 before its first beat; it said: {fault}"
     assert (done.status, f"cannot start: {said}" in done.err) == (1, True), done.err
     assert holder_of(place.state / "daemon.lock") is None
 
