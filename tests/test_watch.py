@@ -26,7 +26,7 @@ from heartbeat.model import Message, MessageKind, MessageState, Urgency
 from heartbeat.probe import Health
 from heartbeat.transitions import Memory
 from heartbeat.watchman import Looker, Manner, Notebook, Watchman, Ways, bounded, take_note
-from heartbeat.watchman.notebook import KEPT
+from heartbeat.watchman.notebook import KEPT, STUCK
 from heartbeat.watchman.sending import LONGEST, send_all
 from heartbeat.watchman.wording import Matter, words
 from tests.conftest import NOW, Done, Place, wait_for
@@ -123,14 +123,30 @@ def test_down_is_told_once_and_up_once(watch: Watch) -> None:
     assert watch.rounds(4) == ["backup is down"]
 
 
-def test_a_restart_between_two_rounds_is_told_never(watch: Watch) -> None:
+def test_a_restart_between_two_rounds_now_and_then_is_told_never(watch: Watch) -> None:
     watch.up()
     for _ in range(5):
+        watch.now += timedelta(minutes=18)
         assert watch.rounds(1) == []
         watch.down()
         watch.round(status=1)
         watch.up()
         assert watch.rounds(1) == []
+
+
+def test_what_is_down_at_every_other_round_is_told_once_to_come_and_go(watch: Watch) -> None:
+    watch.up()
+    watch.round()
+    for _ in range(6):
+        watch.down()
+        watch.round(status=1)
+        watch.up()
+        watch.round(status=0)
+    assert watch.titles() == watch.titles("pager.jsonl") == ["backup comes and goes: it is down"]
+    assert "It comes and goes: it is not called up again before " in watch.messages()[0]["body"]
+    watch.now += timedelta(hours=1)
+    assert watch.rounds(2) == ["backup is up again"]
+    assert watch.messages()[-1]["body"].startswith("It came and went from ")
 
 
 def test_what_the_first_round_finds_down_is_told_and_what_it_finds_up_is_not(watch: Watch) -> None:
@@ -268,8 +284,23 @@ def test_what_the_owner_says_for_the_time_being_holds_too(watch: Watch) -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"garbage", b"{}", b"[" * 50_000, b'{"format":2,"at":1,"targets":{}}', b'{"format":1,"at":NaN,"targets":{}}'],
-    ids=["empty", "garbage", "nothing", "deep", "another format", "no number"],
+    [
+        b"",
+        b"garbage",
+        b"{}",
+        b"[" * 50_000,
+        b'{"format":2,"at":1,"targets":{}}',
+        b'{"format":1,"at":NaN,"targets":{}}',
+        b'{"format":1,"at":1e300,"targets":{}}',
+        *(
+            b'{"format":1,"at":1,"targets":{"backup":{"colour":"red","state":"down","since":1,%s}}}' % each
+            for each in (b'"since":1e300', b'"before":-1', b'"changes":[1,1e15]', b'"glimpses":[NaN]', b'"began":1e12')
+        ),
+    ],
+    ids=[
+        *("empty", "garbage", "nothing", "deep", "another format", "no number", "written never"),
+        *("since", "before", "changes", "glimpses", "began"),
+    ],
 )
 def test_a_damaged_memory_is_said_and_set_aside_and_what_is_down_is_told_anew_once(watch: Watch, damage: bytes) -> None:
     watch.up()
@@ -281,6 +312,26 @@ def test_a_damaged_memory_is_said_and_set_aside_and_what_is_down_is_told_anew_on
     assert (watch.memory.with_name("watch.damaged")).read_bytes() == damage
     assert watch.rounds(3) == []
     assert watch.titles() == ["backup is down"]
+
+
+def test_a_memory_is_set_aside_beside_what_lies_in_its_way(watch: Watch) -> None:
+    watch.round()
+    watch.memory.with_name("watch.damaged").mkdir()
+    os.mkfifo(watch.memory.with_name("watch.damaged-1"))
+    watch.memory.write_bytes(b"garbage")
+    assert f"set aside as {watch.memory}.damaged-2\n" in watch.round().err
+    assert watch.memory.with_name("watch.damaged-2").read_bytes() == b"garbage"
+    assert watch.memory.with_name("watch.damaged-1").is_fifo()
+    assert watch.round().err == ""
+
+
+def test_a_memory_that_cannot_be_set_aside_is_said_to_be(watch: Watch) -> None:
+    watch.round()
+    for end in ("", *(f"-{number}" for number in range(1, 10))):
+        watch.memory.with_name(f"watch.damaged{end}").mkdir()
+    watch.memory.write_bytes(b"garbage")
+    assert "it cannot be set aside, for something else lies at " in watch.round().err
+    assert watch.round().err == ""
 
 
 def test_a_memory_that_cannot_be_written_is_said_and_kept_elsewhere_and_nothing_is_told_twice(watch: Watch) -> None:
@@ -396,6 +447,59 @@ def test_while_another_watch_is_at_it_this_one_looks_only(watch: Watch, monkeypa
         assert done.out.startswith("backup down: ")
     assert watch.titles() == []
     assert watch.rounds(1) == ["backup is down"]
+
+
+def test_a_watch_that_holds_the_lock_for_ever_keeps_nobody_from_telling(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = Notebook.locked
+    monkeypatch.setattr(Notebook, "locked", lambda self: usual(self, patience=0.0))
+    watch.place.file("backup.pid", "999999999\n")
+    lock = watch.memory.with_name("watch.lock")
+    with Notebook([str(watch.memory)]).locked():
+        begun = lock.stat().st_mtime
+        os.utime(lock, (begun, begun - STUCK + 60))
+        assert "another watch is at it" in watch.round(status=1).err
+        os.utime(lock, (begun, begun - STUCK))
+        done = watch.round(status=1)
+        assert f"another watch has held {lock} for over 10 min" in done.err
+        assert watch.rounds(3) == []
+        with Notebook([str(next(watch.spare.glob("*.lock")).with_suffix(""))]).locked():
+            assert "another watch is at it" in watch.round(status=1).err
+    assert watch.titles() == ["backup is down"]
+    assert watch.round(status=1).err == ""
+    assert lock.stat().st_mtime >= begun
+
+
+def test_a_lock_of_the_future_is_waited_for_from_now_on(tmp_path: Path) -> None:
+    notebook, lock = Notebook([str(tmp_path / "watch")]), tmp_path / "watch.lock"
+    with notebook.locked():
+        ahead = lock.stat().st_mtime + 86_400
+        os.utime(lock, (ahead, ahead))
+        with notebook.locked(patience=0.0) as is_alone:
+            assert not is_alone
+        assert lock.stat().st_mtime < ahead - 80_000
+
+
+@pytest.mark.parametrize(
+    ("damage", "lost"),
+    [
+        (['{"at":"zzz"}'], "1 line of"),
+        (['{"at":"2026-06-10T08:00:00"}', '{"at":5}', "[]"], "3 lines of"),
+        (['{"at":"0001-01-01T00:00:00+14:00"}', '{"at":"9999-12-31T23:59:59Z"}', "[" * 50_000], "3 lines of"),
+    ],
+)
+def test_what_is_damaged_of_the_history_is_left_out_and_counted(watch: Watch, damage: list[str], lost: str) -> None:
+    watch.place.file("backup.pid", "999999999\n")
+    watch.round()
+    log = watch.memory.with_name("watch.log")
+    log.write_text("\n".join([*damage, log.read_text(), ""]).replace("\n\n", "\n"))
+    done = watch.place.call("watch", "--history")
+    assert (done.status, done.out.count("\n")) == (0, 1)
+    assert "backup is down since" in done.out
+    assert f"cannot use {lost} {log}: " in done.err
+    (note,) = watch.place.data("watch", "--history")["notes"]
+    assert lost in note
 
 
 def test_the_history_keeps_the_latest(tmp_path: Path) -> None:
@@ -599,7 +703,7 @@ def test_an_interval_is_checked(place: Place, words: tuple[str, ...], said: str)
 
 def test_nothing_has_changed_yet_where_no_watch_was(place: Place) -> None:
     assert place.call("watch", "--history").out == "nothing has changed yet\n"
-    assert place.data("watch", "--history") == {"transitions": [], "held": []}
+    assert place.data("watch", "--history") == {"transitions": [], "held": [], "notes": []}
 
 
 def test_in_the_foreground_it_goes_on_until_it_is_asked_to_end(watch: Watch) -> None:

@@ -128,7 +128,8 @@ def _history(call: Shell) -> int:
         f"{name} comes and goes: not called up before {shown(until, now, zone)}" for name, until in waiting.items()
     ]
     data = [{"target": name, "not_up_before": until} for name, until in waiting.items()]
-    call.show({"transitions": entries, "held": data}, lambda: plain("\n".join(lines)))
+    _complain(notebook.notes)
+    call.show({"transitions": entries, "held": data, "notes": notebook.notes}, lambda: plain("\n".join(lines)))
     return 0
 
 

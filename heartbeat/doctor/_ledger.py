@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerTooNew, NotFound
+from heartbeat.errors import HeartbeatError, LedgerCorrupt, LedgerError, LedgerTooNew, NotFound
 from heartbeat.paths import share
 from heartbeat.stores.sqlite.database import Database
-from heartbeat.stores.sqlite.failures import corrupt, explained, unusable
+from heartbeat.stores.sqlite.failures import corrupt, explained, is_locked, unusable
 from heartbeat.stores.sqlite.files import exists
 from heartbeat.stores.sqlite.migrations import migrations, version
 from heartbeat.stores.sqlite.part_beat import BeatPart
@@ -38,7 +38,7 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that can only read, and is interrupted after SECONDS; raises NotFound and LedgerError."""
     if not exists(path):
         raise NotFound("nothing was recorded yet")
-    with explained(str(path)):
+    with _in_our_words(path), explained(str(path)):
         db = sqlite3.connect(_address(path), timeout=0.5, isolation_level=None, uri=True)
         try:
             until = time.monotonic() + SECONDS
@@ -47,6 +47,18 @@ def connected(path: Path) -> Iterator[sqlite3.Connection]:
             yield db
         finally:
             db.close()
+
+
+@contextmanager
+def _in_our_words(path: Path) -> Iterator[None]:
+    """The store speaks of its own patience, which is longer than that of a look."""
+    try:
+        yield
+    except LedgerError as error:
+        if not is_locked(error):
+            raise
+        why = "another process keeps it locked"
+        raise LedgerError(f"cannot read the ledger {path} just now: {why}; ask again when that one is done") from error
 
 
 @contextmanager

@@ -68,7 +68,9 @@ def _program(case: Case) -> Answer:
 def _server(url: str) -> Answer:
     """Only whether somebody listens: a request could cost money."""
     parts = urlsplit(url)
-    place = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    if not parts.hostname:  # as it is left of one that cannot be used
+        return skip("its url is not valid; see the answer to the question configuration", "server")
+    place = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
     shown = f"{place[0]}:{place[1]}"
     try:
         with closing(socket.create_connection(place, _TO_CONNECT)):

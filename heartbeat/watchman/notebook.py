@@ -6,15 +6,17 @@ import fcntl
 import hashlib
 import json
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
+from heartbeat.clock import from_text
 from heartbeat.folders import keep_owner, make_private
 from heartbeat.pulse import read_whole
 from heartbeat.transitions import Memory
@@ -23,6 +25,20 @@ _LIMIT = 4 * 1024 * 1024
 KEPT = 200
 """Transitions of which the log tells."""
 
+STUCK = 600.0
+"""Seconds; who holds the lock for so long is stopped, or hangs, and tells nobody."""
+_FIRST, _LATEST = 1970, 9000
+"""Years that a watch may tell of, wherever its owner is."""
+_SECONDS = 86_400 * 365 * (_LATEST - 1970)
+
+
+def _sound(memory: Memory) -> Memory:
+    """As it is; raises ValueError for instants that no calendar has."""
+    instants = (each for value in astuple(memory) for each in (value if isinstance(value, tuple) else (value,)))
+    if not all(0 <= each < _SECONDS for each in instants if isinstance(each, int | float)):
+        raise ValueError("its instants make no sense")
+    return memory
+
 
 @with_config(ConfigDict(allow_inf_nan=False, extra="forbid"))
 @dataclass(frozen=True, slots=True)
@@ -30,8 +46,8 @@ class _Page:
     """The file: one JSON object."""
 
     format: Literal[1]
-    at: Annotated[float, Field(gt=0)]
-    targets: dict[str, Memory]
+    at: Annotated[float, Field(gt=0, lt=_SECONDS)]
+    targets: dict[str, Annotated[Memory, AfterValidator(_sound)]]
 
 
 _PAGE = TypeAdapter(_Page)
@@ -61,15 +77,21 @@ class Notebook:
     def locked(self, patience: float = 2.0) -> Iterator[bool]:
         """Whether nobody else is at it; True as well where no lock can be had, for somebody must tell."""
         for place in self._places:
+            path = f"{place}.lock"
             try:
-                file = _open_own(f"{place}.lock", place == self._places[0])
+                file = _open_own(path, place == self._places[0])
             except OSError:
                 continue  # `write` says so, when there is something to write
             try:
-                yield _lock(file, patience)
+                is_ours = _lock(file, patience)
+                if is_ours or not _is_stuck(file):
+                    yield is_ours
+                    return
             finally:
                 os.close(file)
-            return
+            # On with the lock of the next place, so that those who go on do not tell twice.
+            why = f"another watch has held {path} for over {STUCK / 60:g} min, as one that is stopped does"
+            self.notes.append(f"{why}: going on without it; end the process that `fuser {path}` names")
         yield True
 
     def read(self) -> dict[str, Memory]:
@@ -97,12 +119,16 @@ class Notebook:
         return self._goes_on
 
     def history(self) -> list[dict[str, Any]]:
-        """The transitions of the log, oldest first; raises OSError."""
+        """The transitions of the log, oldest first; `notes` says how many lines cannot be used. Raises OSError."""
         try:
             lines = read_whole(self._log, _LIMIT).decode(errors="replace").splitlines()
         except FileNotFoundError:
             return []
-        return [entry for line in lines if (entry := _entry(line)) is not None][-KEPT:]
+        entries = [entry for line in lines if (entry := _entry(line)) is not None]
+        if lost := len(lines) - len(entries):
+            what = f"{lost} line{'s' if lost > 1 else ''} of {self._log}"
+            self.notes.append(f"cannot use {what}: damaged, and left out")
+        return entries[-KEPT:]
 
     def log(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Add transitions to the log, which keeps the latest."""
@@ -130,11 +156,7 @@ class Notebook:
                 f"cannot read the memory of the watch in {place}: {error.strerror}; what it told is unknown"
             )
         except ValidationError:
-            self.notes.append(
-                f"cannot use the memory of the watch in {place}: it is damaged; set aside as {place}.damaged"
-            )
-            with suppress(OSError):
-                os.replace(place, f"{place}.damaged")
+            self.notes.append(f"cannot use the memory of the watch in {place}: it is damaged; {_set_aside(place)}")
         return None
 
     def _forget_spare(self) -> None:
@@ -146,9 +168,20 @@ class Notebook:
 def _entry(line: str) -> dict[str, Any] | None:
     try:
         entry = json.loads(line)
-    except ValueError:
+        at = from_text(entry["at"])
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return entry if isinstance(entry, dict) and isinstance(entry.get("at"), str) else None
+    return entry if isinstance(entry, dict) and _FIRST <= at.year < _LATEST else None
+
+
+def _set_aside(place: str) -> str:
+    """Move a damaged memory away, and say where; what else lies there, such as a folder or a pipe, is let be."""
+    for aside in (f"{place}.damaged", *(f"{place}.damaged-{number}" for number in range(1, 10))):
+        with suppress(OSError):
+            if not os.path.lexists(aside) or stat.S_ISREG(os.lstat(aside).st_mode):
+                os.replace(place, aside)
+                return f"set aside as {aside}"
+    return f"it cannot be set aside, for something else lies at {place}.damaged"
 
 
 def _replace(path: str, raw: bytes, *, is_own: bool) -> None:
@@ -203,4 +236,15 @@ def _lock(file: int, patience: float) -> bool:
                 return False
             time.sleep(0.05)
         else:
+            with suppress(OSError):
+                os.utime(file)  # since when it is held, which takes no room on a full disk
             return True
+
+
+def _is_stuck(file: int) -> bool:
+    """Whether somebody has held this lock too long."""
+    held = time.time() - os.fstat(file).st_mtime
+    if held < 0:  # the clock was set back: it counts from now on
+        with suppress(OSError):
+            os.utime(file)
+    return held >= STUCK

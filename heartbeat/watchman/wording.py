@@ -11,7 +11,7 @@ from heartbeat.clock import from_text, shown
 from heartbeat.notices import lasting
 from heartbeat.probe import Health
 from heartbeat.text import one_line
-from heartbeat.transitions import APART, RESTLESS, ROUNDS, Memory, held_until
+from heartbeat.transitions import APART, RESTLESS, ROUNDS, Memory, came_and_went, held_until
 
 OWN = "heartbeat"
 """The name of heartbeat itself among the targets."""
@@ -84,7 +84,8 @@ def _red(matter: Matter, now: datetime, manner: Manner) -> tuple[str, str]:
     held = held_until(matter.memory, now.timestamp())
     if held is not None:
         lines += ["", f"It comes and goes: it is not called up again before {shown(_instant(held), now, manner.zone)}."]
-    return f"{name} is {health.word} since {since}", "\n".join(lines)
+    how = "comes and goes: it is" if came_and_went(matter.memory) else "is"
+    return f"{name} {how} {health.word} since {since}", "\n".join(lines)
 
 
 def said(name: str, message: str, now: datetime, manner: Manner) -> str:
@@ -125,9 +126,8 @@ def _green(matter: Matter, now: datetime, zone: tzinfo) -> tuple[str, str]:
     name, memory, health = matter.name, matter.memory, matter.health
     began, ended = _instant(memory.before), _instant(memory.since)
     after, was = lasting(ended - began), memory.was or "down"
-    body = (
-        f"It was {was} from {shown(began, now, zone)} to {shown(ended, now, zone)}. Now: {_sentence(health.summary)}."
-    )
+    how = "came and went" if came_and_went(memory) else f"was {was}"
+    body = f"It {how} from {shown(began, now, zone)} to {shown(ended, now, zone)}. Now: {_sentence(health.summary)}."
     if health.state == "absent":
         return f"{name} is not installed any more; it was {was} for {after}", body
     return f"{name} is up again after {after}", body

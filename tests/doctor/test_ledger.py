@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -82,6 +83,21 @@ def test_a_ledger_that_is_being_written_is_well(place: Place, bench: Bench) -> N
     with bench.ledger._database.writing():
         assert Path(f"{place.state}/ledger.db-wal").exists()
         assert set(status("ledger", case_of(place.folder)).values()) == {"ok"}
+
+
+def test_a_ledger_that_another_process_keeps_locked_is_said_to_be_without_a_time_that_nobody_waited(
+    place: Place,
+) -> None:
+    file = recorded(place)
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("PRAGMA user_version").fetchone()
+        db.execute("BEGIN EXCLUSIVE")
+        db.execute("CREATE TABLE cake (slice)")
+        found = ask("ledger", case_of(place.folder))[""]
+        assert found.status == "fail"
+        assert found.seen == f"cannot read the ledger {file} just now: another process keeps it locked"
+        assert status("incidents", case_of(place.folder))[""] == "skip"
 
 
 @pytest.mark.parametrize(("damage", "remedy"), DAMAGE)

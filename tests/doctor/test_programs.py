@@ -131,6 +131,15 @@ def test_an_agent_at_an_address_where_nobody_listens_is_a_failure(place: Place) 
     assert "127.0.0.1:9" in answer.seen
 
 
+@pytest.mark.parametrize("url", ["", "nonsense", "http://", "http://:80/v1", "ftp://host/", "http://host:99999/"])
+def test_an_address_that_cannot_be_used_is_a_fault_of_the_configuration_alone(place: Place, url: str) -> None:
+    place.configure(f'[agent]\nkind = "http"\nurl = "{url}"\n')
+    case = case_of(place.folder)
+    assert "fail" in status("configuration", case).values()
+    assert not [answer for answer in ask("agent", case).values() if "cannot connect" in answer.seen]
+    assert status("agent", case).get("server", "skip") == "skip"
+
+
 def test_a_failed_call_and_a_hold_are_told(place: Place) -> None:
     place.finds({"urgency": "high"})
     place.file("agent.status", "1")
