@@ -45,7 +45,7 @@ def test_it_has_the_environment_that_is_given_and_no_other(monkeypatch: pytest.M
     [
         (["no-such-program-anywhere"], "no such program"),
         (["/etc/hostname"], "cannot run /etc/hostname"),
-        (["sh\0"], "null byte"),
+        (["sh\0"], "embedded null "),
         (["sh", "x" * 10_000_000], "cannot run sh"),
     ],
     ids=["missing", "no program", "no word", "too long"],
@@ -116,11 +116,12 @@ def test_what_is_no_text_is_read_with_replacement() -> None:
 
 def test_many_questions_leave_no_descriptor_and_no_child() -> None:
     before = sorted(os.listdir("/proc/self/fd")) if Path("/proc").is_dir() else []
+    dead = {peer for peer in pids.children(os.getpid()) if peer.dead}  # orphans that other tests left us
     for _ in range(20):
         sh("echo x")
         ask(["no-such-program-anywhere"])
     assert (sorted(os.listdir("/proc/self/fd")) if before else []) == before
-    assert [peer for peer in pids.children(os.getpid()) if peer.dead] == []
+    assert {peer for peer in pids.children(os.getpid()) if peer.dead} <= dead
 
 
 BUS, RUNTIME = "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"

@@ -741,6 +741,7 @@ class Weeks(RuleBasedStateMachine):
         self.book = Book()
         self.version: dict[str, str] = {}  # what the script last reported under a key that still stands
         self.when_absent: dict[str, WhenAbsent] = {}
+        self.had: dict[str, WhenAbsent] = {}  # the same of a key that stands no more
         self.life: Counter[str] = Counter()
         self.told: list[Row] = []
         self.owner_believes: set[str] = set()
@@ -801,6 +802,8 @@ class Weeks(RuleBasedStateMachine):
                 self.version[item.key] = item.version
                 if decision.change in (Change.NEW, Change.UPDATE):
                     self.when_absent[item.key] = item.when_absent
+                elif decision.rule == "returned":
+                    self.when_absent[item.key] = self.had[item.key]  # what was told of it stands as it was
         for decision in decisions[len(items) :]:
             assert decision.finding.key in ended
             self.book.settle(decision, self.life[decision.finding.key])
@@ -816,7 +819,7 @@ class Weeks(RuleBasedStateMachine):
             waiting = self.book.waiting(State.WAKE, State.HELD, State.BRIEF)
             assert any(row.finding.key == key and row.change is Change.RETRACTION for row in waiting)
         self.version.pop(key, None)
-        self.when_absent.pop(key, None)
+        self.had[key] = self.when_absent.pop(key, WhenAbsent.KEEP)
 
     @rule(minutes=st.sampled_from((1, 10, 60, 600)))
     def time_passes(self, minutes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from tests.conftest import NOW, at
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> SqliteLedger:
-    return open_ledger(tmp_path / "ledger.db")
+def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
+    with open_ledger(tmp_path / "ledger.db") as made:
+        yield made
 
 
 def burst(number: int = 4) -> Flapping:

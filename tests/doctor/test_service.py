@@ -12,12 +12,18 @@ import pytest
 from heartbeat.doctor import Case, clock, lingering, service, zone
 from heartbeat.errors import ServiceError
 from heartbeat.marker import Marker, write_marker
-from heartbeat.service import Found, Plan, Standing
+from heartbeat.service import Found, Plan, Standing, planning
 from tests.conftest import Place
 from tests.doctor.asking import ask, case_of, status
 
 UNIT = "heartbeat.service"
 DOUBTLESS = ("drift", UNIT, "enabled", "")
+
+
+@pytest.fixture(autouse=True)
+def _heartbeat_lies_where_nothing_is_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever this checkout does."""
+    monkeypatch.setattr(planning, "_FLEETING", ())
 
 
 @dataclass

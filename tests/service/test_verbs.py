@@ -32,6 +32,12 @@ VERBS = ["install", "uninstall", "start", "stop", "restart", "status", "logs"]
 CHANGING = ["start", "stop", "restart", "uninstall"]
 
 
+@pytest.fixture(autouse=True)
+def _heartbeat_lies_where_nothing_is_cleared_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever this checkout does."""
+    monkeypatch.setattr(planning, "_FLEETING", ())
+
+
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
     """The supervisor of this host."""
