@@ -18,11 +18,18 @@ _SECONDS = 30.0
 
 
 def user_of(home: Home) -> str:
-    """Who the installation of the machine runs as: the owner of its state; empty before there is one."""
-    try:
-        return pwd.getpwuid(os.stat(home.state).st_uid).pw_name
-    except (OSError, KeyError):
-        return ""
+    """Who the installation of the machine runs as: the owner of its state; empty before there is one.
+
+    Where somebody took the state away, to begin anew, the owner of its cache, which systemd keeps beside it.
+    """
+    for folder in (home.state, home.cache):
+        try:
+            return pwd.getpwuid(os.stat(folder).st_uid).pw_name
+        except FileNotFoundError:
+            continue
+        except (OSError, KeyError):
+            return ""
+    return ""
 
 
 def prepare(home: Home, name: str) -> tuple[str, ...]:

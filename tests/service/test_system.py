@@ -127,3 +127,12 @@ def test_what_is_written_in_a_users_folder_is_theirs_and_goes_nowhere_else(open_
     with pytest.raises(PermissionError), acting_for(theirs):
         (theirs / "link").write_text("bent")
     assert roots.read_text() == "root's"
+
+
+def test_who_it_runs_as_is_known_too_when_the_state_was_taken_away(home: Home) -> None:
+    assert user_of(home) == ""
+    prepare(home, "nobody")
+    shutil.rmtree(home.state)
+    assert user_of(home) == "nobody"
+    shutil.rmtree(home.cache)
+    assert user_of(home) == ""
