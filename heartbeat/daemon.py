@@ -41,7 +41,7 @@ Reload = Callable[[House], House]
 
 _TIDY_EVERY, _TIDY_FIRST, _TIDY_AFTER_STEP = 6 * 3600.0, 600.0, 3600.0
 """Seconds. A clock that is wrong makes history look old, and nothing brings it back: time to put it right."""
-_HURRY = 1.5
+_HURRY = 0.5
 """Seconds beyond the drain within which a ledger that another process has locked must be free for what is left."""
 _UPKEEP_EVERY = 1.0
 """Seconds; when runs end by the hundred, not each of them is a reason to beat."""
@@ -57,6 +57,7 @@ class Daemon:
         self._clocks = clocks
         self._words: SimpleQueue[str] = SimpleQueue()  # its put is reentrant: safe in a signal handler
         self._stop: Heard | None = None
+        self._drains_until = 0.0
         self._troubles = Troubles()
         self._delivery = Delivery(lambda: self._house, self._troubles, self._give_up, lambda: self._safe.is_on)
         self._pings = Pings(lambda: self._house, self._troubles)
@@ -209,8 +210,8 @@ class Daemon:
 
     def _hear(self, heard: Heard) -> None:
         if heard.word == "stop" and self._stop is None:
-            self._stop = heard
             drain = self._house.config.settings.daemon.drain.total_seconds()
+            self._stop, self._drains_until = heard, time.monotonic() + drain
             self._house.ledger.hurry(drain + _HURRY)
         self._words.put(heard.word)
 
@@ -236,7 +237,7 @@ class Daemon:
             self._ties.stopping(self._stop)
         event("stopping", by=self._stop, running=self._dispatcher.running)
         self._proof.end()
-        end = time.monotonic() + self._house.config.settings.daemon.drain.total_seconds()
+        end = self._drains_until  # reckoned from the signal: the loop may have waited for the ledger since
         while self._dispatcher.take_ended() and self._fatal is None and (left := end - time.monotonic()) > 0:
             with suppress(Empty):
                 self._words.get(timeout=min(left, PERIOD))
