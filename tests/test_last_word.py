@@ -43,7 +43,7 @@ def test_every_channel_that_takes_incidents_is_told_at_once(tmp_path: Path, capf
     assert UNIT in (tmp_path / "said").read_text()
     assert not (tmp_path / "briefs.md").exists()
     assert waits == [0.0]
-    assert not (tmp_path / "state" / "ledger.db").exists(), "no ledger is made, or touched"
+    assert not (tmp_path / "state").exists(), "no ledger is made, or touched"
     assert capfd.readouterr().err.startswith("<1>heartbeat is down on ")
 
 

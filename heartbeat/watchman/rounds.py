@@ -141,6 +141,8 @@ def take_note(notebook: Notebook, name: str, channels: Iterable[str], now: datet
 
     Does nothing where no watch has ever looked at it.
     """
+    if name not in notebook.read():
+        return  # before the lock, which would make a folder where there was none
     with notebook.locked() as is_alone:
         memories = notebook.read() if is_alone else {}
         if name in memories:
