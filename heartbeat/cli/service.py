@@ -61,13 +61,7 @@ def start(system: bool = SYSTEM_OPTION) -> None:
     if _was_detached(target):
         _start_detached(target)
         return
-    target = _installed(target)
-    target.check()
-    target.refuse_credentials()
-    target.refuse_by_hand()
-    target.ask_for("start")
-    did = target.have("start")
-    show(target, {"did": list(did)}, did)
+    _have_begun(_installed(target), "start")
 
 
 def stop(system: bool = SYSTEM_OPTION) -> None:
@@ -94,12 +88,16 @@ def restart(system: bool = SYSTEM_OPTION) -> None:
         end(target.call.home, target.plan.drain)
         _start_detached(target)
         return
-    target = _installed(target)
+    _have_begun(_installed(target), "restart")
+
+
+def _have_begun(target: Target, verb: str) -> None:
+    """Have the supervisor start it, or start it anew: whatever would keep it from running is found before."""
     target.check()
     target.refuse_credentials()
     target.refuse_by_hand()
-    target.ask_for("restart")
-    did = target.have("restart")
+    target.ask_for(verb)
+    did = target.have(verb)
     show(target, {"did": list(did)}, did)
 
 
